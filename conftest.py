@@ -1,0 +1,1 @@
+pytest_plugins = ["kimi_eval.pytest_plugin"]

@@ -1,0 +1,194 @@
+"""Simulated deployment: an HTTP server on loopback that behaves as the contract says, bent by at most one fault."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from types import TracebackType
+from typing import Self
+
+from aiohttp import web
+
+from kimi_eval.fault import Fault
+from kimi_eval.simulator.connection import Connection
+from kimi_eval.simulator.oracle import Oracle
+from kimi_eval.simulator.pipeline import EMPTY, Pipeline
+from kimi_eval.simulator.request import Request
+from kimi_eval.simulator.rules.rule import Refusal
+from kimi_eval.simulator.variant import VARIANTS
+
+LARGEST_BODY = 256 * 2**20  # Bytes; a window of a million tokens in JSON takes about 8 MB, ten images the rest.
+
+
+class SimulatedDeployment:
+    """A server in a thread of its own, with its own event loop; a context manager.
+
+    `seconds_per_frame` paces streams, `accuracy` is the share of the oracle's items that are answered right.
+    """
+
+    def __init__(
+        self,
+        *,
+        variant: str = "a",
+        fault: Fault | None = None,
+        oracle: Oracle | None = None,
+        accuracy: float = 1.0,
+        api_key: str | None = None,
+        port: int = 0,
+        seconds_per_frame: float = 0.0,
+        max_model_len: int = 1_048_576,
+        seed: int = 0,
+    ) -> None:
+        self.pipeline = Pipeline(
+            variant=VARIANTS[variant],
+            fault=fault or EMPTY,
+            oracle=oracle,
+            accuracy=accuracy,
+            api_key=api_key,
+            seconds_per_frame=seconds_per_frame,
+            window=max_model_len,
+            seed=seed,
+        )
+        self.requests_seen = 0
+        self.port = port
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._problem: BaseException | None = None
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def start(self) -> Self:
+        """Listen; returns once requests are accepted.
+
+        Raises: OSError when the port is taken.
+        """
+        ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="simulated-deployment", daemon=True)
+        self._thread.start()
+        ready.wait()
+        if self._problem is not None:
+            raise self._problem
+        return self
+
+    def stop(self) -> None:
+        """Close every connection, hanging ones too, and end the thread."""
+        if self._loop is not None and self._thread is not None and self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+        self._loop = self._thread = None
+
+    def serve_forever(self) -> None:
+        """Serve until the process is interrupted."""
+        if self._thread is None:
+            self.start()
+        try:
+            while self._thread is not None and self._thread.is_alive():
+                self._thread.join(0.5)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self.stop()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self, ready: threading.Event) -> None:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            runner = loop.run_until_complete(self._listen())
+            self._loop = loop
+        except OSError as problem:
+            self._problem = problem
+            loop.close()
+            return
+        finally:
+            ready.set()
+        loop.run_forever()
+        loop.run_until_complete(runner.cleanup())
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+    async def _listen(self) -> web.ServerRunner:
+        server = web.Server(self._handle, access_log=None)
+        runner = web.ServerRunner(server, shutdown_timeout=0.05)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", self.port).start()
+        self.port = runner.addresses[0][1]
+        return runner
+
+    async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        self.requests_seen += 1
+        state = self.pipeline.state
+        state["in_flight"] += 1
+        try:
+            request, connection = await self._respond(incoming)
+            transport = self.pipeline.fault.hooks.get("transport")
+            if transport is not None:
+                await transport(request, connection)
+            return await _send(incoming, connection)
+        except (ConnectionError, asyncio.CancelledError):
+            state["abandoned"] += 1
+            raise
+        finally:
+            state["in_flight"] -= 1
+
+    async def _respond(self, incoming: web.BaseRequest) -> tuple[Request, Connection]:
+        pipeline, authorization = self.pipeline, incoming.headers.get("Authorization")
+        where = (incoming.method, incoming.path.rstrip("/"))
+        if where == ("POST", "/v1/chat/completions"):
+            raw = await _body(incoming)
+            if raw is None:
+                return pipeline.error(Refusal("Invalid request: the body is too large", 413))
+            return pipeline.chat(raw, authorization)
+        if where == ("GET", "/v1/models"):
+            return pipeline.models(authorization)
+        if where in (("GET", "/health"), ("GET", "/v1/health")):
+            return pipeline.request_of({}), Connection.of_json(200, {"status": "ok"})
+        missing = Refusal(f"The requested resource was not found: {incoming.path}", 404, "resource_not_found_error")
+        return pipeline.error(missing)
+
+
+async def _body(incoming: web.BaseRequest) -> bytes | None:
+    data = bytearray()
+    async for chunk in incoming.content.iter_any():
+        data += chunk
+        if len(data) > LARGEST_BODY:
+            return None
+    return bytes(data)
+
+
+async def _send(incoming: web.BaseRequest, connection: Connection) -> web.StreamResponse:
+    response = web.StreamResponse(status=connection.status, headers=connection.headers)
+    if not connection.streamed:
+        length = sum(map(len, connection.chunks))
+        response.content_length = length + connection.extra_length
+    await asyncio.sleep(connection.pauses.get(0, 0.0))
+    await response.prepare(incoming)
+    for number, chunk in enumerate(connection.chunks):
+        if number == connection.cut_after:
+            break
+        if number == connection.stall_after:
+            await asyncio.sleep(3600)
+        if number:
+            await asyncio.sleep(connection.pauses.get(number, 0.0))
+        if connection.seconds_before_each:
+            await asyncio.sleep(connection.seconds_before_each)
+        await response.write(chunk)
+    if connection.cut_after is not None or connection.extra_length > 0:
+        if incoming.transport is not None:
+            incoming.transport.close()
+        return response
+    with contextlib.suppress(ConnectionError):
+        await response.write_eof()
+    return response
