@@ -76,15 +76,12 @@ class Catalog:
         raise Problem(f"no check is called {address!r}; {self._hint(address)}")
 
     def _hint(self, name: str) -> str:
-        ids = [claim.id for claim in self]
-        near = get_close_matches(name, ids, n=1, cutoff=0.5)
-        if not near:
-            last = name.rsplit("/", 1)[-1]
-            near = [
-                id
-                for id in ids
-                if id.rsplit("/", 1)[-1] in get_close_matches(last, [i.rsplit("/", 1)[-1] for i in ids], n=1)
-            ]
+        suites = [claim.suite for claim in self]
+        names = list(dict.fromkeys([*suites, *(suite.split("/")[0] for suite in suites), *(claim.id for claim in self)]))
+        near = get_close_matches(name, names, n=1)
+        if not near:  # right in its last part only
+            by_last = {known.rsplit("/", 1)[-1]: known for known in names}
+            near = [by_last[last] for last in get_close_matches(name.rsplit("/", 1)[-1], by_last, n=1)]
         return f"did you mean {near[0]!r}?" if near else "`kimi-eval list` shows them all"
 
 

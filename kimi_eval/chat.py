@@ -64,8 +64,13 @@ class Chat:
     session: Session
     case: str
     variant: str = ""
-    replies: list[Reply] = field(default_factory=list)
+    _asked: list[Reply | None] = field(default_factory=list)
     _nonces: int = 0
+
+    @property
+    def replies(self) -> list[Reply]:
+        """Every reply so far, in the order in which they were asked for, not in that of arrival."""
+        return [reply for reply in self._asked if reply is not None]
 
     @property
     def streamed(self) -> bool:
@@ -124,6 +129,7 @@ class Chat:
         ``shared`` lets checks that ask the very same thing share one exchange. Raises Inconclusive where no complete
         reply arrived.
         """
+        place = self._place()
         exchange = await self.session.exchange(
             self.case,
             method,
@@ -134,8 +140,7 @@ class Chat:
             cut_after=cut_after,
             shared=shared,
         )
-        reply = Reply(exchange)
-        self.replies.append(reply)
+        reply = self._asked[place] = Reply(exchange)
         belongs_to(reply.id)
         if not exchange.answered:
             raise Inconclusive(f"no complete reply: {exchange.failure_text}")
@@ -192,13 +197,17 @@ class Chat:
 
     async def read_with_client(self, messages: Any, **fields: Any) -> tuple[Reply, ClientReading]:
         """Has the official client ask the same; returns what arrived and what the client made of it."""
+        place = self._place()
         exchange, reading = await self.session.client_exchange(self.case, self.body(messages, **fields))
-        reply = Reply(exchange)
-        self.replies.append(reply)
+        reply = self._asked[place] = Reply(exchange)
         belongs_to(reply.id)
         if not exchange.answered:
             raise Inconclusive(f"no complete reply: {exchange.failure_text}")
         return reply, reading
+
+    def _place(self) -> int:
+        self._asked.append(None)
+        return len(self._asked) - 1
 
     async def many(self, *asks: Any) -> list[Reply]:
         """Several asks at once, in the order given."""

@@ -131,7 +131,8 @@ def _plan(given: dict[str, Any]) -> None:
     import json
 
     from kimi_eval import catalog as catalogs
-    from kimi_eval.embedded import embedded
+    from kimi_eval.deployment import from_url
+    from kimi_eval.embedded import simulated
     from kimi_eval.plan import rehearse, table
 
     catalog = catalogs.load()
@@ -141,8 +142,8 @@ def _plan(given: dict[str, Any]) -> None:
             deployment, _ = stack.enter_context(target_of(given, catalog))
         else:
             deployment = None
-        rehearsal = stack.enter_context(embedded(catalog, seed=given["seed"]))
-        order = order_of(given, catalog, rehearsal, Path(), "plan", False)
+        server = stack.enter_context(simulated(catalog, seed=given["seed"]))
+        order = order_of(given, catalog, from_url(server.base_url), Path(), "plan", False)
         estimate = asyncio.run(rehearse(order, deployment))
     click.echo(json.dumps(estimate.to_json(), indent=1) if given["as_json"] else table(estimate))
 
@@ -163,7 +164,6 @@ def target_of(given: dict[str, Any], catalog: Catalog) -> Iterator[tuple[Deploym
     more = {"model": given["model"], "profile": given["profile"]}
     if not target:
         with embedded(
-            catalog,
             seed=given["seed"],
             variant=given["variant"],
             fault=given["fault"],
@@ -362,10 +362,18 @@ def render(run: Path, format_: str) -> None:
 @click.option("--variant", type=click.Choice(["a", "b"]), default="a", show_default=True, help="Which clean dialect.")
 @click.option("--accuracy", type=click.FloatRange(0, 1), default=1.0, show_default=True, help="Task items right.")
 @click.option("--seed", default="public", show_default=True, help="The seed of the items that it knows.")
+@click.option("--until-input-ends", is_flag=True, hidden=True, help="Stop when standard input closes.")
 @click.option("--list-faults", is_flag=True, help="List the faults and the checks that notice each.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
 def simulate(
-    port: int, fault: str | None, variant: str, accuracy: float, seed: str, list_faults: bool, as_json: bool
+    port: int,
+    fault: str | None,
+    variant: str,
+    accuracy: float,
+    seed: str,
+    until_input_ends: bool,
+    list_faults: bool,
+    as_json: bool,
 ) -> None:
     """Serve the simulated deployment on loopback until Ctrl-C, or list its faults."""
     from kimi_eval.explain import faults_json, faults_table
@@ -383,7 +391,11 @@ def simulate(
         raise Problem(f"port {port} cannot be listened on ({trouble.strerror}); choose another --port") from None
     click.echo(f"SIMULATED deployment at {server.base_url}" + (f", bent by {fault}" if fault else ""))
     sys.stdout.flush()
-    server.serve_forever()
+    if until_input_ends:
+        sys.stdin.read()
+        server.stop()
+    else:
+        server.serve_forever()
 
 
 @cli.command()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from kimi_eval.catalog import TIERS, Catalog
 from kimi_eval.deployment import Deployment, Timeouts
-from kimi_eval.problem import Problem
+from kimi_eval.problem import OUR_BUG, Problem
 
 if TYPE_CHECKING:
     from kimi_eval.fault import Fault
@@ -73,8 +75,36 @@ def simulated(
 
 @contextlib.contextmanager
 def embedded(
-    catalog: Catalog, *, seed: str, variant: str = "a", fault: str | None = None, accuracy: float = 1.0
+    *, seed: str, variant: str = "a", fault: str | None = None, accuracy: float = 1.0
 ) -> Iterator[Deployment]:
-    """Runs the simulated deployment in this process for as long as the block runs, and gives it as a target."""
-    with simulated(catalog, seed=seed, variant=variant, fault=fault, accuracy=accuracy) as server:
-        yield Deployment(base_url=server.base_url, timeouts=_TIMEOUTS)
+    """Runs the simulated deployment for as long as the block runs, and gives it as a target. Raises Problem.
+
+    It is a process of its own, so that its work does not delay our clock, and in a session of its own, so that Ctrl-C
+    reaches us alone. It ends when we do, however we end: then its standard input closes.
+    """
+    if fault:
+        fault_named(fault)
+    words = ["simulate", "--until-input-ends", f"--seed={seed}", f"--variant={variant}", f"--accuracy={accuracy}"]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "kimi_eval", *words, *([f"--fault={fault}"] if fault else [])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    try:
+        said = server.stdout.readline()
+        url = next((word for word in said.split() if word.startswith("http://")), None)
+        if url is None:
+            raise Problem(f"the simulated deployment did not start: {said.strip() or 'see above'}", exit_code=OUR_BUG)
+        yield Deployment(base_url=url.rstrip(","), timeouts=_TIMEOUTS)
+    finally:
+        server.stdin.close()
+        try:
+            server.wait(3)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+        server.stdout.close()

@@ -80,15 +80,15 @@ def _source(function: Callable[..., Any]) -> str:
 async def _rehearsed(claim: Claim, catalog: Catalog) -> list[Exchange]:
     """The exchanges that a claim has with the simulated deployment."""
     from kimi_eval import profile
-    from kimi_eval.deployment import Capabilities
-    from kimi_eval.embedded import embedded
+    from kimi_eval.deployment import Capabilities, from_url
+    from kimi_eval.embedded import simulated
 
     seen: list[Exchange] = []
-    with embedded(catalog, seed="public") as deployment:
+    with simulated(catalog, seed="public") as server:
         dialect = profile.named("moonshot")
         capabilities = Capabilities(**dialect.capabilities, max_model_len=1_048_576)
         settings = Settings(items=1e-9, nonce="explain")
-        runner = Runner(deployment, dialect, capabilities, None, settings, on_exchange=seen.append)
+        runner = Runner(from_url(server.base_url), dialect, capabilities, None, settings, on_exchange=seen.append)
         async with runner.connected():
             if isinstance(claim, Check):
                 await runner.judge_check(claim, claim.variants[0])

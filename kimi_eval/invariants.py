@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -33,16 +34,18 @@ class InvariantJudge:
     def __init__(self, invariants: Sequence[Invariant], excluded: Callable[[Invariant], str | None]) -> None:
         self._tallies = [(claim, _Tally()) for claim in invariants]
         self._excluded = excluded
+        self._one_at_a_time = threading.Lock()
 
     def see(self, exchange: Exchange) -> None:
-        """Judges one exchange by every invariant that is about its kind."""
+        """Judges one exchange by every invariant that is about its kind. May be called from any thread."""
         if not exchange.url.endswith("/chat/completions"):
             return
         reply = Reply(exchange)
         kinds = _kinds(reply)
-        for claim, tally in self._tallies:
-            if claim.over in kinds and not self._excluded(claim):
-                self._judge(claim, tally, reply)
+        with self._one_at_a_time:
+            for claim, tally in self._tallies:
+                if claim.over in kinds and not self._excluded(claim):
+                    self._judge(claim, tally, reply)
 
     @staticmethod
     def _judge(claim: Invariant, tally: _Tally, reply: Reply) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import threading
 from collections.abc import Iterable
 from concurrent.futures import CancelledError, Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +162,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     try:
         config.stash[_ENGINE] = engine = Engine(config, ours)
         if config.getoption("kimi_plan"):
-            pytest.exit(engine.plan(), returncode=0)
+            reporter = config.pluginmanager.get_plugin("terminalreporter")
+            reporter.write_line("\n" + engine.plan())
+            pytest.exit("only the plan was asked for", returncode=0)
         engine.start()
     except Problem as problem:
         raise pytest.UsageError(str(problem)) from None
@@ -220,13 +223,12 @@ class Engine:
 
     def plan(self) -> str:
         """The text that ``--plan`` prints."""
-        from kimi_eval.embedded import embedded
+        from kimi_eval.deployment import from_url
+        from kimi_eval.embedded import simulated
         from kimi_eval.plan import rehearse, table
 
-        with self._exit, embedded(self.catalog, seed=self.given["seed"]) as rehearsal:
-            from dataclasses import replace
-
-            order = replace(self.order, deployment=rehearsal)
+        with self._exit, simulated(self.catalog, seed=self.given["seed"]) as server:
+            order = replace(self.order, deployment=from_url(server.base_url))
             return table(asyncio.run(rehearse(order, self.order.deployment if self.given["target"] else None)))
 
     def start(self) -> None:

@@ -17,27 +17,29 @@ REASONING_FIELDS = ("reasoning_content", "reasoning")  # the contract's name fir
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One JSON object of a stream with its place among the events and its arrival time."""
+    """One JSON object of a stream with its place among the events and its arrival time.
+
+    ``choices`` are those that are objects (none in a summary frame), ``deltas`` the deltas of theirs that are objects.
+    """
 
     index: int
     seconds: float
     data: dict[str, Any]
+    choices: list[dict[str, Any]]
+    deltas: list[dict[str, Any]]
+
+    @classmethod
+    def of(cls, index: int, seconds: float, data: dict[str, Any]) -> Frame:
+        """The frame that an event's data make."""
+        listed = data.get("choices")
+        choices = [choice for choice in listed if isinstance(choice, dict)] if isinstance(listed, list) else []
+        deltas = [choice["delta"] for choice in choices if isinstance(choice.get("delta"), dict)]
+        return cls(index, seconds, data, choices, deltas)
 
     @property
     def where(self) -> str:
         """The place, for a finding."""
         return f"frame {self.index}"
-
-    @property
-    def choices(self) -> list[dict[str, Any]]:
-        """The choices that are objects; empty for a summary frame."""
-        choices = self.data.get("choices")
-        return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
-
-    @property
-    def deltas(self) -> list[dict[str, Any]]:
-        """The deltas that are objects."""
-        return [choice["delta"] for choice in self.choices if isinstance(choice.get("delta"), dict)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +170,7 @@ class Reply:
             except ValueError:
                 continue
             if isinstance(data, dict):
-                frames.append(Frame(index, event.seconds, data))
+                frames.append(Frame.of(index, event.seconds, data))
         return frames
 
     @property
