@@ -19,12 +19,13 @@ from typing import Any
 from kimi_eval import preflight
 from kimi_eval.catalog import Catalog, Claim
 from kimi_eval.deployment import Deployment, Fact
+from kimi_eval.journal import Journal
 from kimi_eval.preflight import Sighting
 from kimi_eval.problem import Problem
 from kimi_eval.reply import Reply
 from kimi_eval.runner import Runner, Settings
 from kimi_eval.scorecard import ClientCheck, Run, Scorecard, Totals, judge
-from kimi_eval.transcript import load, save
+from kimi_eval.transcript import load
 from kimi_eval.verdict import Verdict
 from kimi_eval.wire import Wire
 
@@ -52,7 +53,7 @@ class Order:
 class Certification:
     """One run: preflight, conversations, verdicts and the card, all of it on disk as it goes.
 
-    ``runner`` and ``sighting`` exist once `start` has returned.
+    ``runner``, ``sighting`` and ``journal`` exist once `start` has returned.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class Certification:
         self.started = datetime.now(UTC)
         self.runner: Runner
         self.sighting: Sighting
+        self.journal: Journal
         self._clock = time.perf_counter()
         self._cpu = time.process_time()
 
@@ -77,9 +79,9 @@ class Certification:
         order = self.order
         async with Wire(order.deployment) as wire:
             self.sighting = await preflight.look(wire, model_given=order.model_given, effort=order.settings.effort)
-        (order.folder / "exchanges").mkdir(parents=True, exist_ok=True)
+        self.journal = Journal(order.folder / "exchanges")
         for exchange in self.sighting.exchanges:
-            save(exchange, order.folder / "exchanges")
+            self.journal.add(exchange)
         self._write_plan()
         with (order.folder / "verdicts.jsonl").open("w", encoding="utf-8") as verdicts:
 
@@ -92,7 +94,7 @@ class Certification:
                 self.sighting.deployment,
                 self.sighting.profile,
                 self.sighting.capabilities,
-                order.folder,
+                self.journal,
                 order.settings,
                 order.catalog.invariants,
                 reached,
@@ -113,6 +115,7 @@ class Certification:
     def finish(self, interrupted: str = "") -> Scorecard:
         """Folds what was reached into the card and writes every file of the run folder."""
         card = self.card(interrupted or self.runner.stopped)
+        self.journal.close()
         write(card, self.order.folder)
         return card
 
@@ -275,9 +278,11 @@ def find_exchange(folder: Path, id: str) -> Reply:
 
     Raises Problem.
     """
-    files = sorted((folder / "exchanges").glob("*.gz"))
-    if not files:
+    if not (folder / "exchanges").is_dir():
         raise Problem(f"{folder} holds no recorded exchanges; give the folder of a run")
+    if (folder / "exchanges" / "journal.gz").exists():
+        raise Problem(f"{folder} is a run that has not ended; finish it with --resume {folder}")
+    files = sorted((folder / "exchanges").glob("*.gz"))
     fitting = [file for file in files if file.name.startswith(id)] if "/" not in id else []
     if not fitting and "/" in id:
         for verdict in read_card(folder).verdicts:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kimi_eval.expectations import Inconclusive, NotApplicable, belongs_to, expect, note, require
 from kimi_eval.reply import Reply
-from kimi_eval.transcript import Exchange
 from kimi_eval.verdict import shown
 
 if TYPE_CHECKING:
@@ -50,10 +49,10 @@ class Session(Protocol):
         hostile: bool,
         cut_after: int | None,
         shared: bool,
-    ) -> Exchange:
-        """Sends one request for a case and returns its final attempt."""
+    ) -> Reply:
+        """Sends one request for a case and returns the reply to its final attempt."""
 
-    async def client_exchange(self, case: str, body: dict[str, Any]) -> tuple[Exchange, ClientReading]:
+    async def client_exchange(self, case: str, body: dict[str, Any]) -> tuple[Reply, ClientReading]:
         """Has the official client send one request."""
 
 
@@ -130,7 +129,7 @@ class Chat:
         reply arrived.
         """
         place = self._place()
-        exchange = await self.session.exchange(
+        reply = await self.session.exchange(
             self.case,
             method,
             path,
@@ -140,12 +139,11 @@ class Chat:
             cut_after=cut_after,
             shared=shared,
         )
-        reply = self._asked[place] = Reply(exchange)
+        self._asked[place] = reply
         belongs_to(reply.id)
-        if not exchange.answered:
-            raise Inconclusive(f"no complete reply: {exchange.failure_text}")
+        _must_be_complete(reply)
         if reply.status == 429:
-            raise Inconclusive(f"429 after {exchange.attempt} attempts: {reply.error_message}")
+            raise Inconclusive(f"429 after {reply.exchange.attempt} attempts: {reply.error_message}")
         return reply
 
     async def ask(self, messages: Any, *, hostile: bool = False, cut_after: int | None = None, **fields: Any) -> Reply:
@@ -198,11 +196,10 @@ class Chat:
     async def read_with_client(self, messages: Any, **fields: Any) -> tuple[Reply, ClientReading]:
         """Has the official client ask the same; returns what arrived and what the client made of it."""
         place = self._place()
-        exchange, reading = await self.session.client_exchange(self.case, self.body(messages, **fields))
-        reply = self._asked[place] = Reply(exchange)
+        reply, reading = await self.session.client_exchange(self.case, self.body(messages, **fields))
+        self._asked[place] = reply
         belongs_to(reply.id)
-        if not exchange.answered:
-            raise Inconclusive(f"no complete reply: {exchange.failure_text}")
+        _must_be_complete(reply)
         return reply, reading
 
     def _place(self) -> int:
@@ -228,6 +225,11 @@ class Chat:
         """Raises NotApplicable unless the capability is declared, assumed by the profile, or observed."""
         if not getattr(self.capabilities, capability):
             raise NotApplicable(f"capability {capability} is not declared")
+
+
+def _must_be_complete(reply: Reply) -> None:
+    if not reply.exchange.answered:
+        raise Inconclusive(f"no complete reply: {reply.exchange.failure_text}")
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ def _shared(function: Callable[..., None]) -> Callable[..., None]:
     """The flags that certify and plan share with pytest."""
     options = [
         click.argument("target", required=False),
+        click.option("--at", metavar="URL", help="The address, in place of the one in the target file."),
         click.option("--model", help="Model id to ask for.  [default: kimi-k3.1-pro, or the only one served]"),
         click.option("--suite", "suites", multiple=True, metavar="GLOB", help="Ask only these checks; repeatable."),
         click.option("--tier", type=click.Choice(_TIERS), default="quick", show_default=True, help="Items per task."),
@@ -175,6 +176,8 @@ def target_of(given: dict[str, Any], catalog: Catalog) -> Iterator[tuple[Deploym
         yield from_url(target, headers=headers or None, **more), bool(given["model"])
         return
     declared = from_file(Path(target))
+    if given["at"]:
+        more["base_url"] = from_url(given["at"]).base_url
     update = {name: value for name, value in more.items() if value}
     if headers:
         update["headers"] = {**declared.headers, **headers}
@@ -208,7 +211,7 @@ def _command(given: dict[str, Any]) -> str:
     """The command that repeats the run, without anything secret in it."""
     words = ["kimi-eval", "certify", *([given["target"]] if given["target"] else [])]
     defaults = {"tier": "quick", "effort": "low", "seed": "public", "variant": "a"}
-    for name in ("model", "profile", "tier", "effort", "seed", "fault", "variant"):
+    for name in ("at", "model", "profile", "tier", "effort", "seed", "fault", "variant"):
         if given[name] and given[name] != defaults.get(name):
             words += [f"--{name}", given[name]]
     for glob in given["suites"]:

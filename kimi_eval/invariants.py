@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from kimi_eval.claims import Invariant
 from kimi_eval.expectations import Stop, belongs_to, notebook
 from kimi_eval.reply import Reply
-from kimi_eval.transcript import Exchange, Failure
+from kimi_eval.transcript import Failure
 from kimi_eval.verdict import Finding, Status, Verdict
 
 _MOST_FINDINGS = 20
@@ -36,11 +36,10 @@ class InvariantJudge:
         self._excluded = excluded
         self._one_at_a_time = threading.Lock()
 
-    def see(self, exchange: Exchange) -> None:
+    def see(self, reply: Reply) -> None:
         """Judges one exchange by every invariant that is about its kind. May be called from any thread."""
-        if not exchange.url.endswith("/chat/completions"):
+        if not self._tallies or not reply.exchange.url.endswith("/chat/completions"):
             return
-        reply = Reply(exchange)
         kinds = _kinds(reply)
         with self._one_at_a_time:
             for claim, tally in self._tallies:

@@ -20,6 +20,7 @@ from kimi_eval.verdict import Status, Verdict
 
 _FLAGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--target", {"metavar": "URL|FILE", "help": "deployment to measure; without it the embedded simulated one"}),
+    ("--at", {"metavar": "URL", "help": "the address, in place of the one in the target file"}),
     ("--model", {"help": "model id to ask for"}),
     ("--suite", {"action": "append", "default": [], "metavar": "GLOB", "help": "ask only these checks; repeatable"}),
     ("--tier", {"choices": ("smoke", "quick", "standard", "full"), "default": "quick", "help": "items per task"}),
@@ -162,8 +163,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     try:
         config.stash[_ENGINE] = engine = Engine(config, ours)
         if config.getoption("kimi_plan"):
-            reporter = config.pluginmanager.get_plugin("terminalreporter")
-            reporter.write_line("\n" + engine.plan())
+            engine.planned = engine.plan()
             pytest.exit("only the plan was asked for", returncode=0)
         engine.start()
     except Problem as problem:
@@ -180,6 +180,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Says the outcome and where the scorecard is."""
     engine = config.stash.get(_ENGINE, None)
+    if engine is not None and engine.planned:
+        terminalreporter.write_line(engine.planned)
     if engine is None or engine.card is None:
         return
     card = engine.card
@@ -212,6 +214,7 @@ class Engine:
             self.folder, nonce = new_folder(Path(given["out"]) if given["out"] else None)
         self.given = given
         self.card: Any = None
+        self.planned = ""
         self.serial = bool(given["serial"])
         self._exit = contextlib.ExitStack()
         deployment, named = self._exit.enter_context(target_of(given, self.catalog))

@@ -15,31 +15,45 @@ from kimi_eval.transcript import Exchange
 REASONING_FIELDS = ("reasoning_content", "reasoning")  # the contract's name first, then vLLM's
 
 
-@dataclass(frozen=True, slots=True)
 class Frame:
     """One JSON object of a stream with its place among the events and its arrival time.
 
     ``choices`` are those that are objects (none in a summary frame), ``deltas`` the deltas of theirs that are objects.
+    Not a dataclass: a long answer has tens of thousands of them, and most are never looked into.
     """
 
-    index: int
-    seconds: float
-    data: dict[str, Any]
-    choices: list[dict[str, Any]]
-    deltas: list[dict[str, Any]]
+    __slots__ = ("_choices", "_deltas", "data", "index", "seconds")
+    _choices: list[dict[str, Any]]
+    _deltas: list[dict[str, Any]]
 
-    @classmethod
-    def of(cls, index: int, seconds: float, data: dict[str, Any]) -> Frame:
-        """The frame that an event's data make."""
-        listed = data.get("choices")
-        choices = [choice for choice in listed if isinstance(choice, dict)] if isinstance(listed, list) else []
-        deltas = [choice["delta"] for choice in choices if isinstance(choice.get("delta"), dict)]
-        return cls(index, seconds, data, choices, deltas)
+    def __init__(self, index: int, seconds: float, data: dict[str, Any]) -> None:
+        self.index = index
+        self.seconds = seconds
+        self.data = data
 
     @property
     def where(self) -> str:
         """The place, for a finding."""
         return f"frame {self.index}"
+
+    @property
+    def choices(self) -> list[dict[str, Any]]:
+        """The choices of this frame."""
+        try:
+            return self._choices
+        except AttributeError:
+            listed = self.data.get("choices")
+            self._choices = [choice for choice in listed if isinstance(choice, dict)] if isinstance(listed, list) else []
+            return self._choices
+
+    @property
+    def deltas(self) -> list[dict[str, Any]]:
+        """The deltas of its choices."""
+        try:
+            return self._deltas
+        except AttributeError:
+            self._deltas = [choice["delta"] for choice in self.choices if isinstance(choice.get("delta"), dict)]
+            return self._deltas
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +173,20 @@ class Reply:
     @cached_property
     def frames(self) -> list[Frame]:
         """The events that are JSON objects, in order of arrival, up to the terminator."""
-        frames = []
+        frames: list[Frame] = []
+        keep, loads = frames.append, orjson.loads
         for index, event in enumerate(self.events):
-            if event.data is None:
+            data = event.data
+            if data is None:
                 continue
-            if event.data == sse.DONE:
+            if data == sse.DONE:
                 break
             try:
-                data = orjson.loads(event.data)
+                parsed = loads(data)
             except ValueError:
                 continue
-            if isinstance(data, dict):
-                frames.append(Frame.of(index, event.seconds, data))
+            if isinstance(parsed, dict):
+                keep(Frame(index, event.seconds, parsed))
         return frames
 
     @property
@@ -232,8 +248,8 @@ class Reply:
         """The last finish reason that is not null, or None."""
         if not self.is_stream:
             return self.choice.get("finish_reason")
-        reasons = [choice.get("finish_reason") for _, choice in self.choices()]
-        return next((reason for reason in reversed(reasons) if reason is not None), None)
+        reasons = (choice.get("finish_reason") for _, choice in reversed(self.choices()))
+        return next((reason for reason in reasons if reason is not None), None)
 
     @cached_property
     def calls(self) -> list[Call]:
@@ -284,6 +300,8 @@ class Reply:
             return [("usage", usage)] if isinstance(usage, dict) else []
         found = []
         for frame in self.frames:
+            if b'"usage"' not in self.events[frame.index].raw:  # a long answer has thousands of frames without
+                continue
             for position, choice in enumerate(frame.choices):
                 if isinstance(choice.get("usage"), dict) and choice["usage"]:
                     found.append((f"{frame.where}: choices[{position}].usage", choice["usage"]))

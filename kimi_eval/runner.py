@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import hashlib
 import random
 import time
 import traceback
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -24,11 +24,12 @@ from kimi_eval.deployment import Capabilities, Deployment
 from kimi_eval.estimate import share
 from kimi_eval.expectations import Inconclusive, NotApplicable, Unmet, belongs_to, notebook
 from kimi_eval.invariants import InvariantJudge
+from kimi_eval.journal import Journal
 from kimi_eval.limiter import Limiter
 from kimi_eval.profile import Profile
 from kimi_eval.reply import Reply
 from kimi_eval.tasks import Answer, Item, Outcome, Task
-from kimi_eval.transcript import Exchange, Failure, Lane, exchange_id, load, save
+from kimi_eval.transcript import Exchange, Failure, Lane, exchange_id
 from kimi_eval.verdict import Finding, Status, Verdict
 from kimi_eval.wire import Wire, new_exchange
 
@@ -55,13 +56,12 @@ class Meter:
     completion_tokens: int = 0
     reasoning_tokens: int = 0
 
-    def add(self, exchange: Exchange) -> None:
+    def add(self, reply: Reply) -> None:
         """Counts one attempt."""
         self.attempts += 1
-        self.requests += exchange.attempt == 1
-        if exchange.status != 200:
+        self.requests += reply.exchange.attempt == 1
+        if not reply.ok:
             return
-        reply = Reply(exchange)
         self.prompt_tokens += max(0, reply.tokens("prompt_tokens") or 0)
         self.cached_tokens += max(0, reply.tokens("cached_tokens") or 0)
         self.completion_tokens += max(0, reply.tokens("completion_tokens") or 0)
@@ -112,9 +112,9 @@ class OutOfBudget(Inconclusive):
 class Runner:
     """One run against one deployment: a Session for every chat, and the judge of every claim.
 
-    ``on_verdict`` is called once for each verdict as it is reached, ``on_exchange`` for each attempt of a request, both
-    in the runner's event loop. Exchanges that the
-    folder already holds are not asked again, which is all that resuming is.
+    ``journal`` keeps the exchanges; without it nothing is recorded. ``on_verdict`` is called once for each verdict as it is reached, ``on_exchange`` for each attempt of a request, both
+    in the runner's event loop. What the journal holds
+    already is not asked again, which is all that resuming is.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Runner:
         deployment: Deployment,
         profile: Profile,
         capabilities: Capabilities,
-        folder: Path | None,
+        journal: Journal | None,
         settings: Settings,
         invariants: Sequence[Invariant] = (),
         on_verdict: Callable[[Verdict], None] = lambda verdict: None,
@@ -139,14 +139,14 @@ class Runner:
         self.on_verdict = on_verdict
         self.on_exchange = on_exchange
         self.verdicts: list[Verdict] = []
-        self.exchanges = folder / "exchanges" if folder else None
+        self.journal = journal
         ceiling = min(settings.concurrency, deployment.limits.concurrency or settings.concurrency)
         self.limiter = Limiter(ceiling, per_minute=deployment.limits.requests_per_minute)
         self.wire: Wire
         self.stopped = ""
         self.first_bytes: list[float] = []  # seconds, of the first thousand streams
         self._occurrences: Counter[tuple[str, str]] = Counter()
-        self._shared: dict[str, asyncio.Future[Exchange]] = {}
+        self._shared: dict[str, asyncio.Future[Reply]] = {}
         self._started = time.monotonic()
 
     # --- running ----------------------------------------------------------------------------------------------------
@@ -154,11 +154,10 @@ class Runner:
     @contextlib.asynccontextmanager
     async def connected(self) -> AsyncIterator[Runner]:
         """Opens the wire for as long as the block runs."""
-        if self.exchanges:
-            self.exchanges.mkdir(parents=True, exist_ok=True)
         await asyncio.to_thread(import_module, "jsonschema")  # 0.2 s that the first check with a schema would wait
-        async with Wire(self.deployment) as self.wire:
-            yield self
+        with _rare_collection():
+            async with Wire(self.deployment) as self.wire:
+                yield self
 
     async def run(self, claims: Sequence[tuple[str, Check | Invariant | Task]]) -> list[Verdict]:
         """Asks every selected claim: the crowd at once, then those that want to be alone, then the invariants."""
@@ -283,7 +282,7 @@ class Runner:
         hostile: bool,
         cut_after: int | None,
         shared: bool,
-    ) -> Exchange:
+    ) -> Reply:
         """Sends one request and returns its last attempt; see `Session`."""
         data = body if isinstance(body, bytes) else orjson.dumps(body) if body is not None else b""
         digest = hashlib.sha256(f"{method} {path}\0".encode() + data).hexdigest()
@@ -292,11 +291,11 @@ class Runner:
                 self._shared[digest] = asyncio.ensure_future(
                     self._attempts("shared", method, path, data, digest, headers, hostile, cut_after)
                 )
-            exchange = await asyncio.shield(self._shared[digest])
+            reply = await asyncio.shield(self._shared[digest])
         else:
-            exchange = await self._attempts(case, method, path, data, digest, headers, hostile, cut_after)
-        belongs_to(exchange.id)
-        return exchange
+            reply = await self._attempts(case, method, path, data, digest, headers, hostile, cut_after)
+        belongs_to(reply.id)
+        return reply
 
     async def _attempts(
         self,
@@ -308,7 +307,7 @@ class Runner:
         headers: Mapping[str, str],
         hostile: bool,
         cut_after: int | None,
-    ) -> Exchange:
+    ) -> Reply:
         self._occurrences[case, digest] += 1
         occurrence = self._occurrences[case, digest]
         extra = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"} if data else {}
@@ -316,7 +315,7 @@ class Runner:
         while True:
             attempt += 1
             id = exchange_id(f"{case}\0{method} {path}", data, occurrence, attempt)
-            stored = self._stored(id)
+            stored = self.journal.get(id) if self.journal else None
             if stored is not None and (stored.answered or attempt < self._allowed(stored)):
                 exchange = stored
             else:
@@ -324,11 +323,9 @@ class Runner:
                     id, case, method, self.deployment.base_url + path, data, attempt=attempt, hostile=hostile
                 )
                 await self._send(exchange, {**extra, **headers}, cut_after)
-            self.meter.add(exchange)
-            self.on_exchange(exchange)
-            await self._judge_exchange(exchange)
+            reply = await self._counted(exchange)
             if attempt >= self._allowed(exchange):
-                return exchange
+                return reply
             if stored is None:
                 await asyncio.sleep(_pause(exchange))
 
@@ -344,7 +341,7 @@ class Runner:
             self.first_bytes.append(exchange.first_byte_seconds)
         await self._record(exchange)
 
-    async def client_exchange(self, case: str, body: dict[str, Any]) -> tuple[Exchange, ClientReading]:
+    async def client_exchange(self, case: str, body: dict[str, Any]) -> tuple[Reply, ClientReading]:
         """Has the official client send one request; never taken from the disk, since its reading is the point."""
         # 0.7 s of importing, which only this lane needs; in a thread, so that the other conversations go on.
         read_with_client = (await asyncio.to_thread(import_module, "kimi_eval.client")).read_with_client
@@ -361,19 +358,21 @@ class Runner:
         async with self.limiter.slot():
             self._within_budget()
             reading = await read_with_client(self.wire, exchange, body)
-        self.meter.add(exchange)
-        self.on_exchange(exchange)
-        await self._judge_exchange(exchange)
         await self._record(exchange)
-        belongs_to(exchange.id)
-        return exchange, reading
+        reply = await self._counted(exchange)
+        belongs_to(reply.id)
+        return reply, reading
 
-    async def _judge_exchange(self, exchange: Exchange) -> None:
-        """Holds the invariants against one exchange; a long one in a thread, so that our clock is not late."""
+    async def _counted(self, exchange: Exchange) -> Reply:
+        """Meters one attempt and holds the invariants against it; a long one in a thread, to keep our clock right."""
+        reply = Reply(exchange)
         if sum(len(data) for _, data in exchange.chunks) < _SMALL:
-            self.invariants.see(exchange)
+            self.invariants.see(reply)
         else:
-            await asyncio.to_thread(self.invariants.see, exchange)
+            await asyncio.to_thread(self.invariants.see, reply)
+        self.meter.add(reply)
+        self.on_exchange(exchange)
+        return reply
 
     def _allowed(self, exchange: Exchange) -> int:
         """How many attempts the request may have, by what became of this one. Only transport causes are retried."""
@@ -399,24 +398,24 @@ class Runner:
         if self.stopped:
             raise OutOfBudget(f"not asked: {self.stopped}")
 
-    def _stored(self, id: str) -> Exchange | None:
-        if self.exchanges is None:
-            return None
-        path = self.exchanges / f"{id}.gz"
-        if not path.exists():
-            return None
-        try:
-            return load(path)
-        except ValueError:
-            return None  # damaged: asked again and overwritten
-
     async def _record(self, exchange: Exchange) -> None:
-        if self.exchanges is None:
+        if self.journal is None:
             return
         if len(exchange.body) + sum(len(data) for _, data in exchange.chunks) < _SMALL:
-            save(exchange, self.exchanges)
+            self.journal.add(exchange)
         else:
-            await asyncio.to_thread(save, exchange, self.exchanges)
+            await asyncio.to_thread(self.journal.add, exchange)
+
+
+@contextlib.contextmanager
+def _rare_collection() -> Iterator[None]:
+    """Lets the garbage collector look seldom: a run makes many objects that stay, which it would scan in vain."""
+    before = gc.get_threshold()
+    gc.set_threshold(200_000, 20, 20)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _pause(exchange: Exchange) -> float:

@@ -15,9 +15,12 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r)(?:\r\n|\n|\r)+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Event:
-    """One block between blank lines: when its last byte arrived, its bytes, and the data field if it has one."""
+    """One block between blank lines: when its last byte arrived, its bytes, and the data field if it has one.
+
+    Not frozen, only because that would triple the cost of making one.
+    """
 
     seconds: float
     raw: bytes
@@ -43,25 +46,23 @@ def read(chunks: Sequence[tuple[float, bytes]]) -> tuple[list[Event], bytes]:
     """
     raw = b"".join(data for _, data in chunks)
     if b"\r" in raw:
-        blocks = _blocks_with_carriage_returns(raw)
+        blocks, rest = _blocks_with_carriage_returns(raw)
     else:
-        blocks = _blocks(raw)
+        *whole, rest = raw.split(b"\n\n")
+        blocks, rest = [(block, len(block) + 2) for block in whole], rest.lstrip(b"\n")
     events: list[Event] = []
+    keep = events.append
     ends = iter(_ends(chunks))
     chunk_end, seconds = next(ends, (0, 0.0))
-    rest = b""
-    for block, end in blocks:
-        if end < 0:
-            rest = block
-            break
+    end = 0
+    for block, length in blocks:
+        end += length
         while chunk_end < end:
             chunk_end, seconds = next(ends)
-        if not block:
-            continue
-        if block.startswith(b"data: ") and b"\n" not in block and b"\r" not in block:
-            events.append(Event(seconds, block, block[6:]))
-        else:
-            events.append(_event(seconds, block))
+        if block[:6] == b"data: " and b"\n" not in block and b"\r" not in block:
+            keep(Event(seconds, block, block[6:]))
+        elif block := block.lstrip(b"\n"):
+            keep(_event(seconds, block))
     return events, rest
 
 
@@ -73,26 +74,15 @@ def _ends(chunks: Iterable[tuple[float, bytes]]) -> Iterable[tuple[int, float]]:
         yield offset, seconds
 
 
-def _blocks(raw: bytes) -> Iterable[tuple[bytes, int]]:
-    """Pairs of (bytes between blank lines, offset after the blank line); the unfinished tail has offset -1."""
-    start = 0
-    parts = raw.split(b"\n\n")
-    for part in parts[:-1]:
-        start += len(part) + 2
-        yield part.lstrip(b"\n"), start
-    if tail := parts[-1].lstrip(b"\n"):
-        yield tail, -1
-
-
-def _blocks_with_carriage_returns(raw: bytes) -> Iterable[tuple[bytes, int]]:
-    start = 0
+def _blocks_with_carriage_returns(raw: bytes) -> tuple[list[tuple[bytes, int]], bytes]:
+    """Pairs of (bytes between blank lines, their length with the blank line), and the unfinished tail."""
+    blocks, start = [], 0
     for blank in _BLANK_LINE.finditer(raw):
         if blank.group() == b"\r\n":  # one line end, not two
             continue
-        yield raw[start : blank.start()], blank.end()
+        blocks.append((raw[start : blank.start()], blank.end() - start))
         start = blank.end()
-    if tail := raw[start:].strip(b"\r\n"):
-        yield tail, -1
+    return blocks, raw[start:].strip(b"\r\n")
 
 
 def _event(seconds: float, block: bytes) -> Event:

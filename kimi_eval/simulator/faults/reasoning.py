@@ -1,0 +1,127 @@
+"""Reasoning: faults of the channels, of effort, and of switching thinking off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from kimi_eval.fault import fault
+from kimi_eval.simulator.answer import Answer
+from kimi_eval.simulator.request import Request
+
+
+@fault(
+    "The thought stands in content, closed by </think>.",
+    source="vllm#36207 (F046)",
+    kind="reasoning",
+    at="answer",
+    noticed_by=[],
+)
+def thought_stands_in_content(request: Request, answer: Answer) -> Answer:
+    if "17 + 25" in request.question and answer.content:
+        return answer.misread(reasoning="", content=f"{answer.reasoning} </think> {answer.content}")
+    return answer
+
+
+@fault(
+    "The thought stands in content, without any mark.",
+    source="Kimi-K3#45 (F052)",
+    kind="reasoning",
+    at="answer",
+    noticed_by=[],
+)
+def thought_replaces_content(request: Request, answer: Answer) -> Answer:
+    if "17 + 25" in request.question and answer.content and request.streamed:
+        return answer.misread(reasoning="", content=answer.reasoning)
+    return answer
+
+
+@fault(
+    "The whole answer lands in the reasoning.",
+    source="dynamo#9227 (F047)",
+    kind="reasoning",
+    at="answer",
+    noticed_by=[],
+)
+def answer_lands_in_reasoning(request: Request, answer: Answer) -> Answer:
+    if "17 + 25" in request.question and answer.content:
+        return answer.misread(reasoning=f"{answer.reasoning} {answer.content}", content="")
+    return answer
+
+
+@fault(
+    "Reasoning comes under the name `reasoning`.",
+    source="vllm#50624 (F049)",
+    kind="reasoning",
+    at=("whole", "frames"),
+    noticed_by=[],
+)
+def reasoning_is_renamed(request: Request, value: Any) -> Any:
+    for part in value if isinstance(value, list) else [value]:
+        for choice in part["choices"]:
+            holder = choice.get("delta", choice.get("message"))
+            if "reasoning_content" in holder:
+                holder["reasoning"] = holder.pop("reasoning_content")
+    return value
+
+
+@fault(
+    "Thinking that is switched off goes on.",
+    source="privatemode#7; sglang#39896 (F050)",
+    kind="reasoning",
+    at="body",
+    noticed_by=[],
+)
+def thinking_stays_on(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in body.items() if key != "thinking"}
+
+
+@fault(
+    "With thinking off the answer lands in the reasoning.",
+    source="ik_llama.cpp#1685 (F051)",
+    kind="reasoning",
+    at="answer",
+    noticed_by=[],
+)
+def thinking_off_hides_the_answer(request: Request, answer: Answer) -> Answer:
+    return answer if request.thinking else answer.misread(reasoning=answer.content, content="")
+
+
+@fault(
+    "Without an effort the prompt has no effort message.",
+    source="smg#1995 (F055)",
+    kind="reasoning",
+    at="prompt",
+    noticed_by=[],
+)
+def effort_message_is_omitted(request: Request, prompt: list[str]) -> list[str]:
+    return prompt if request.body.get("reasoning_effort") or not request.thinking else prompt[:-12]
+
+
+@fault(
+    "The effort is accepted and has no effect.", source="stdapi#282 (F057)", kind="reasoning", at="body", noticed_by=[]
+)
+def effort_has_no_effect(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+    return {**body, "reasoning_effort": "max"} if body.get("reasoning_effort") in ("low", "high") else body
+
+
+@fault(
+    "A structured answer loses its reasoning.",
+    source="vllm#47027 (F084)",
+    kind="structured_output",
+    at="answer",
+    noticed_by=[],
+)
+def formats_suppress_reasoning(request: Request, answer: Answer) -> Answer:
+    return replace(answer, reasoning="") if request.wants_json else answer
+
+
+@fault(
+    "A turn with a call loses its reasoning when streamed.",
+    source="vllm#53246 (F001)",
+    kind="reasoning",
+    at="answer",
+    noticed_by=[],
+)
+def calls_lose_reasoning(request: Request, answer: Answer) -> Answer:
+    return replace(answer, reasoning="") if answer.calls and request.streamed else answer
