@@ -54,9 +54,14 @@ class Journal:
             return file.read(end - start)
 
     def add(self, exchange: Exchange) -> None:
-        """Puts one exchange on disk; a later one of the same id takes its place."""
+        """Puts one exchange on disk; a later one of the same id takes its place.
+
+        After `close` it does nothing: what a thread still had in hand when the run was ended is asked again on resuming.
+        """
         data = transcript.encode(exchange)
         with self._lock:
+            if self._file.closed:
+                return
             start = self._file.seek(0, 2)
             self._file.write(data)
             self._places[exchange.id] = (start, start + len(data))
@@ -74,7 +79,7 @@ class Journal:
         return None
 
     def close(self) -> None:
-        """Gives every exchange a file of its own and removes the journal. Nothing may be added afterwards."""
+        """Gives every exchange a file of its own and removes the journal."""
         with self._lock:
             for id, place in self._places.items():  # noqa: A001
                 scratch = self.folder / f".{id}.tmp"

@@ -157,7 +157,11 @@ class Runner:
         await asyncio.to_thread(import_module, "jsonschema")  # 0.2 s that the first check with a schema would wait
         with _rare_collection():
             async with Wire(self.deployment) as self.wire:
-                yield self
+                try:
+                    yield self
+                finally:
+                    for asked in self._shared.values():
+                        asked.cancel()
 
     async def run(self, claims: Sequence[tuple[str, Check | Invariant | Task]]) -> list[Verdict]:
         """Asks every selected claim: the crowd at once, then those that want to be alone, then the invariants."""

@@ -20,6 +20,7 @@ from kimi_eval.transcript import Exchange, Failure, Lane, without_secrets
 _TICK = 0.25  # seconds between two looks for idle replies; also how the lag of our own event loop is measured
 _LINGER = 2.0  # seconds that a connection may stay open after `data: [DONE]`
 _SMALLEST_CAP = 16 << 20  # bytes that any reply may have
+_KEPT = 1 << 20  # bytes of a reply that was stopped
 _BYTES_A_TOKEN = 2048  # a stream frame of one token, with every optional field, stays well below this
 _DONE_TAIL = b"[DONE]\n\n"
 
@@ -92,6 +93,8 @@ class Wire:
         try:
             async with asyncio.timeout(timeouts.first_byte) as limit:
                 await self._converse(exchange, extra, start, limit, cut_after)
+        except aiohttp.ClientError as trouble:  # its own timeouts are TimeoutErrors, too
+            exchange.failure, exchange.failure_text = _failure(trouble, exchange)
         except TimeoutError:
             watched = self._watched.get(id(exchange))
             exchange.failure = Failure.TIMEOUT
@@ -100,7 +103,7 @@ class Wire:
                 if exchange.chunks
                 else f"no byte of a reply within {timeouts.first_byte:g} s"
             )
-        except (aiohttp.ClientError, OSError, ValueError, zlib.error) as trouble:
+        except (OSError, ValueError, zlib.error) as trouble:
             exchange.failure, exchange.failure_text = _failure(trouble, exchange)
         finally:
             self.in_flight -= 1
@@ -153,7 +156,8 @@ class Wire:
                 size += len(data)
                 if size > cap:
                     exchange.failure = Failure.TOO_LARGE
-                    exchange.failure_text = f"reading stopped after {cap:,} bytes of one reply"
+                    exchange.failure_text = f"reading stopped after {cap:,} bytes of one reply, the first are kept"
+                    exchange.chunks = _first_bytes(exchange.chunks)
                     response.close()
                     return
                 if cut_after is not None and size >= cut_after:
@@ -201,6 +205,17 @@ def _cap(body: bytes) -> int:
     return _SMALLEST_CAP + min(allowed, 1 << 20) * _BYTES_A_TOKEN
 
 
+def _first_bytes(chunks: list[tuple[float, bytes]]) -> list[tuple[float, bytes]]:
+    """The reads up to a megabyte: enough to see what a runaway reply is made of."""
+    kept, size = [], 0
+    for seconds, data in chunks:
+        kept.append((seconds, data[: _KEPT - size]))
+        size += len(data)
+        if size >= _KEPT:
+            break
+    return kept
+
+
 def _decoder(coding: str) -> zlib._Decompress | None:
     """A bounded decoder for a coding that came although identity was asked for."""
     return zlib.decompressobj(wbits=47) if coding.lower() in ("gzip", "deflate", "x-gzip") else None
@@ -211,7 +226,9 @@ def _failure(trouble: Exception, exchange: Exchange) -> tuple[Failure, str]:
         return Failure.TLS, f"TLS failed: {_plain(trouble)}"
     if isinstance(trouble, aiohttp.ClientConnectorDNSError):
         return Failure.CONNECT, "no such host"
-    if isinstance(trouble, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)):
+    if isinstance(trouble, aiohttp.ConnectionTimeoutError):
+        return Failure.CONNECT, "no connection, TLS included, in the time that timeouts.connect allows"
+    if isinstance(trouble, aiohttp.ClientConnectorError):
         return Failure.CONNECT, _plain(trouble)
     if isinstance(trouble, aiohttp.ClientPayloadError):
         read = len(exchange.raw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import threading
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,15 @@ from kimi_eval.simulator.rules.rule import Refusal
 from kimi_eval.simulator.variant import VARIANTS
 
 LARGEST_BODY = 256 * 2**20  # Bytes; a window of a million tokens in JSON takes about 8 MB, ten images the rest.
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """A client that leaves, as some checks do on purpose, is no news."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ConnectionError))
+
+
+_LOG = logging.getLogger("kimi_eval.simulator")
+_LOG.addFilter(_is_news)
 
 
 class SimulatedDeployment:
@@ -110,6 +120,9 @@ class SimulatedDeployment:
             self._problem = problem
             loop.close()
             return
+        except BaseException as problem:
+            self._problem = problem
+            raise
         finally:
             ready.set()
         loop.run_forever()
@@ -120,7 +133,7 @@ class SimulatedDeployment:
         loop.close()
 
     async def _listen(self) -> web.ServerRunner:
-        server = web.Server(self._handle, access_log=None)
+        server = web.Server(self._handle, access_log=None, logger=_LOG)
         runner = web.ServerRunner(server, shutdown_timeout=0.05)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", self.port).start()
