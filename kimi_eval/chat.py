@@ -224,7 +224,7 @@ class Chat:
     def needs(self, capability: str) -> None:
         """Raises NotApplicable unless the capability is declared, assumed by the profile, or observed."""
         if not getattr(self.capabilities, capability):
-            raise NotApplicable(f"capability {capability} is not declared")
+            raise NotApplicable(f"capability {capability} is neither declared nor observed")
 
 
 def _must_be_complete(reply: Reply) -> None:

@@ -54,7 +54,8 @@ async def look(wire: Wire, *, model_given: bool, effort: str) -> Sighting:
     observed = list(_observed(entry, reply, names))
     if profile.name != deployment.profile:
         observed.append(Fact("profile", f"{profile.name} (by {recognised_by})", "observed"))
-    deployment = deployment.model_copy(update={"simulated": owned_by == SIMULATOR})
+    simulated = SIMULATOR in (owned_by, chat.header("server"))
+    deployment = deployment.model_copy(update={"simulated": simulated})
     capabilities = _capabilities(deployment, profile, entry)
     return Sighting(deployment, profile, recognised_by, capabilities, tuple(observed), (listing, chat))
 

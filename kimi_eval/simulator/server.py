@@ -19,6 +19,7 @@ from kimi_eval.simulator.request import Request
 from kimi_eval.simulator.rules.rule import Refusal
 from kimi_eval.simulator.variant import VARIANTS
 
+NAME = "kimi-eval-simulator"  # Says what it is in every response, whatever a fault does to the rest.
 LARGEST_BODY = 256 * 2**20  # Bytes; a window of a million tokens in JSON takes about 8 MB, ten images the rest.
 
 
@@ -182,7 +183,7 @@ async def _body(incoming: web.BaseRequest) -> bytes | None:
 
 
 async def _send(incoming: web.BaseRequest, connection: Connection) -> web.StreamResponse:
-    response = web.StreamResponse(status=connection.status, headers=connection.headers)
+    response = web.StreamResponse(status=connection.status, headers={"Server": NAME, **connection.headers})
     if not connection.streamed:
         length = sum(map(len, connection.chunks))
         response.content_length = length + connection.extra_length

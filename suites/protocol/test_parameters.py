@@ -6,7 +6,6 @@ from kimi_eval import (
     OMIT,
     SHOULD,
     Chat,
-    Inconclusive,
     Reply,
     check,
     expect,
@@ -149,7 +148,7 @@ async def a_stop_word_is_cut(chat: Chat) -> None:
 )
 async def a_stop_word_does_not_match_in_reasoning(chat: Chat) -> None:
     reply = await chat.answer(
-        [user("The bird in this sentence is a pelican. Reply with exactly this and nothing else: heron")],
+        [user("A pelican waits. Reply with exactly this and nothing else: heron")],
         stop=["pelican"],
     )
 
@@ -222,10 +221,8 @@ async def top_logprobs_are_limited(chat: Chat) -> None:
 
 
 def _window(chat: Chat) -> int:
-    window = chat.capabilities.max_model_len
-    if window is None:
-        raise Inconclusive("the window is neither declared (capabilities.max_model_len) nor shown by /v1/models")
-    return window
+    chat.needs("max_model_len")
+    return chat.capabilities.max_model_len or 0
 
 
 @check(

@@ -19,20 +19,49 @@ def end_of(frames: Frames) -> int:
     )
 
 
-@fault("The end frame comes twice.", source="P1.11", kind="streaming", at="frames", noticed_by=[])
+@fault(
+    "The end frame comes twice.",
+    source="P1.11",
+    kind="streaming",
+    at="frames",
+    noticed_by=["protocol/streaming/a_choice_finishes_once"],
+)
 def end_comes_twice(request: Request, frames: Frames) -> Frames:
     place = end_of(frames)
     return [*frames[: place + 1], frames[place], *frames[place + 1 :]]
 
 
-@fault("No frame names a finish reason.", source="P0.15 (F107)", kind="streaming", at="frames", noticed_by=[])
+@fault(
+    "No frame names a finish reason.",
+    source="P0.15 (F107)",
+    kind="streaming",
+    at="frames",
+    noticed_by=[
+        "protocol/parameters/max_completion_tokens_is_kept[streamed]",
+        "protocol/parameters/max_tokens_is_kept[streamed]",
+        "protocol/parameters/max_completion_tokens_wins[streamed]",
+        "protocol/parameters/a_spent_budget_is_no_answer[streamed]",
+        "protocol/parameters/a_stop_word_is_cut[streamed]",
+        "protocol/streaming/lanes_agree",
+        "tools/calls/words_and_a_call_go_together[streamed]",
+        "tools/tool_choice/required_forces_a_call[streamed]",
+        "tools/tool_choice/none_forbids_calls[streamed]",
+        "tools/tool_choice/auto_calls_when_needed[streamed]",
+        "protocol/streaming/a_choice_finishes_once",
+        "protocol/streaming/middle_frames_carry_no_usage",
+    ],
+)
 def end_is_never_named(request: Request, frames: Frames) -> Frames:
     frames[end_of(frames)]["choices"][0]["finish_reason"] = None
     return frames
 
 
 @fault(
-    "The last token rides on the end frame.", source="vllm#35705 (F102)", kind="streaming", at="frames", noticed_by=[]
+    "The last token rides on the end frame.",
+    source="vllm#35705 (F102)",
+    kind="streaming",
+    at="frames",
+    noticed_by=["protocol/streaming/internal_content_has_token_ids", "protocol/streaming/end_frame_has_an_empty_delta"],
 )
 def last_token_rides_on_the_end(request: Request, frames: Frames) -> Frames:
     place = end_of(frames)
@@ -43,7 +72,13 @@ def last_token_rides_on_the_end(request: Request, frames: Frames) -> Frames:
     return [*frames[: place - 1], *frames[place:]]
 
 
-@fault("A token follows the finish reason.", source="P1.12", kind="streaming", at="frames", noticed_by=[])
+@fault(
+    "A token follows the finish reason.",
+    source="P1.12",
+    kind="streaming",
+    at="frames",
+    noticed_by=["protocol/streaming/nothing_is_said_after_the_end"],
+)
 def token_follows_the_end(request: Request, frames: Frames) -> Frames:
     place = end_of(frames)
     if "content" not in frames[place - 1]["choices"][0]["delta"]:
@@ -56,7 +91,11 @@ def token_follows_the_end(request: Request, frames: Frames) -> Frames:
     source="ATOM#1727",
     kind="streaming",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "protocol/parameters/a_stop_word_is_cut",
+        "tools/tool_choice/none_forbids_calls",
+        "protocol/invariants/finish_reason_is_legal",
+    ],
 )
 def stop_token_is_the_reason(request: Request, answer: Answer) -> Answer:
     return replace(answer, finish_reason="stop_163586") if answer.finish_reason == "stop" else answer
@@ -67,7 +106,10 @@ def stop_token_is_the_reason(request: Request, answer: Answer) -> Answer:
     source="vllm#53255 (F028)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "tools/tool_choice/required_forces_a_call[whole]",
+        "protocol/invariants/finish_reason_agrees_with_the_calls",
+    ],
 )
 def tool_calls_without_calls(request: Request, answer: Answer) -> Answer:
     if request.tool_choice == "required" and not request.streamed and "how are you" in request.question:
@@ -76,7 +118,15 @@ def tool_calls_without_calls(request: Request, answer: Answer) -> Answer:
 
 
 @fault(
-    "`finish_reason` is stop next to a call.", source="vllm#43155 (F029)", kind="tool_call", at="answer", noticed_by=[]
+    "`finish_reason` is stop next to a call.",
+    source="vllm#43155 (F029)",
+    kind="tool_call",
+    at="answer",
+    noticed_by=[
+        "protocol/streaming/lanes_agree[call]",
+        "tools/tool_choice/required_forces_a_call[streamed]",
+        "protocol/invariants/finish_reason_agrees_with_the_calls",
+    ],
 )
 def stop_next_to_a_call(request: Request, answer: Answer) -> Answer:
     if answer.calls and request.tool_choice == "required" and request.streamed:
@@ -89,20 +139,43 @@ def stop_next_to_a_call(request: Request, answer: Answer) -> Answer:
     source="vllm#47963 (F042)",
     kind="limits",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "protocol/parameters/max_completion_tokens_is_kept",
+        "protocol/parameters/max_tokens_is_kept",
+        "protocol/parameters/max_completion_tokens_wins",
+        "protocol/parameters/a_spent_budget_is_no_answer",
+        "protocol/invariants/an_answer_is_not_empty",
+    ],
 )
 def cut_answers_say_stop(request: Request, answer: Answer) -> Answer:
     return replace(answer, finish_reason="stop") if answer.finish_reason == "length" else answer
 
 
-@fault("The ceiling is overrun by a quarter.", source="protocol.md §2.1", kind="limits", at="answer", noticed_by=[])
+@fault(
+    "The ceiling is overrun by a quarter.",
+    source="protocol.md §2.1",
+    kind="limits",
+    at="answer",
+    noticed_by=[
+        "protocol/parameters/max_completion_tokens_is_kept",
+        "protocol/parameters/max_tokens_is_kept",
+        "protocol/parameters/max_completion_tokens_wins",
+        "protocol/invariants/answers_keep_to_the_ceiling",
+    ],
+)
 def ceiling_is_overrun(request: Request, answer: Answer) -> Answer:
     if answer.finish_reason != "length":
         return answer
     return replace(answer, reasoning=answer.reasoning + " and on and on it goes" * 2)
 
 
-@fault("`max_tokens` is ignored.", source="protocol.md §2.1", kind="limits", at="body", noticed_by=[])
+@fault(
+    "`max_tokens` is ignored.",
+    source="protocol.md §2.1",
+    kind="limits",
+    at="body",
+    noticed_by=["protocol/parameters/max_tokens_is_kept", "protocol/invariants/answers_keep_to_the_ceiling"],
+)
 def max_tokens_is_ignored(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in body.items() if key != "max_tokens" or "max_completion_tokens" in body}
 
@@ -112,7 +185,7 @@ def max_tokens_is_ignored(request: Request, body: dict[str, Any]) -> dict[str, A
     source="protocol.md §2.1",
     kind="limits",
     at="body",
-    noticed_by=[],
+    noticed_by=["protocol/parameters/max_completion_tokens_wins", "protocol/invariants/answers_keep_to_the_ceiling"],
 )
 def max_tokens_wins(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     if "max_tokens" in body and "max_completion_tokens" in body:
@@ -125,7 +198,7 @@ def max_tokens_wins(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     source="hermes-agent#22949 (F053)",
     kind="limits",
     at="answer",
-    noticed_by=[],
+    noticed_by=["protocol/parameters/a_spent_budget_is_no_answer"],
 )
 def spent_budget_becomes_content(request: Request, answer: Answer) -> Answer:
     if answer.finish_reason == "length" and answer.reasoning and not answer.content and request.budget < 12:
@@ -133,13 +206,25 @@ def spent_budget_becomes_content(request: Request, answer: Answer) -> Answer:
     return answer
 
 
-@fault("The stop word stays in the text.", source="P1.1", kind="limits", at="answer", noticed_by=[])
+@fault(
+    "The stop word stays in the text.",
+    source="P1.1",
+    kind="limits",
+    at="answer",
+    noticed_by=["protocol/parameters/a_stop_word_is_cut"],
+)
 def stop_word_stays(request: Request, answer: Answer) -> Answer:
     word = next((word for word in request.stop_words if word in request.draft.content), "")
     return replace(answer, content=answer.content + word) if word else answer
 
 
-@fault("Stop words are ignored.", source="P1.1", kind="limits", at="body", noticed_by=[])
+@fault(
+    "Stop words are ignored.",
+    source="P1.1",
+    kind="limits",
+    at="body",
+    noticed_by=["protocol/parameters/a_stop_word_is_cut", "protocol/parameters/stop_words_are_limited[33_bytes]"],
+)
 def stop_is_ignored(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     stop = body.get("stop")
     return {**body, "stop": None} if isinstance(stop, list) and len(stop) == 1 else body
@@ -150,7 +235,10 @@ def stop_is_ignored(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     source="vllm#38499 (F116)",
     kind="limits",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "protocol/parameters/a_stop_word_does_not_match_in_reasoning",
+        "protocol/invariants/an_answer_is_not_empty",
+    ],
 )
 def stop_matches_in_reasoning(request: Request, answer: Answer) -> Answer:
     for word in request.stop_words:
@@ -164,7 +252,7 @@ def stop_matches_in_reasoning(request: Request, answer: Answer) -> Answer:
     source="sglang#25358 (F023)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=["tools/tool_choice/auto_may_answer_in_words", "protocol/invariants/an_answer_is_not_empty"],
 )
 def answer_to_arithmetic_is_empty(request: Request, answer: Answer) -> Answer:
     return answer.misread(content="") if request.question.strip() == "What is 2 + 2?" else answer

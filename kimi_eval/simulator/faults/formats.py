@@ -15,7 +15,7 @@ from kimi_eval.simulator.request import Request
     source="ExtractBench#25; vllm#44012 (F082)",
     kind="structured_output",
     at="answer",
-    noticed_by=[],
+    noticed_by=["structured/formats/json_schema_is_satisfied"],
 )
 def schema_is_ignored(request: Request, answer: Answer) -> Answer:
     return replace(answer, content='{"answer":"as you like"}') if request.schema is not None else answer
@@ -26,7 +26,11 @@ def schema_is_ignored(request: Request, answer: Answer) -> Answer:
     source="vllm#19222 (F083)",
     kind="structured_output",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "structured/formats/json_object_is_an_object",
+        "structured/formats/json_schema_is_satisfied",
+        "protocol/invariants/an_answer_is_not_empty",
+    ],
 )
 def document_stands_in_reasoning(request: Request, answer: Answer) -> Answer:
     if request.wants_json and not answer.calls:
@@ -39,7 +43,7 @@ def document_stands_in_reasoning(request: Request, answer: Answer) -> Answer:
     source="ExtractBench#25",
     kind="structured_output",
     at="answer",
-    noticed_by=[],
+    noticed_by=["structured/formats/json_object_is_an_object"],
 )
 def object_comes_in_a_fence(request: Request, answer: Answer) -> Answer:
     if request.response_format.get("type") == "json_object" and answer.content:
@@ -52,7 +56,7 @@ def object_comes_in_a_fence(request: Request, answer: Answer) -> Answer:
     source="KVV response_format",
     kind="structured_output",
     at="answer",
-    noticed_by=[],
+    noticed_by=["structured/formats/the_document_is_compact"],
 )
 def document_is_spread_out(request: Request, answer: Answer) -> Answer:
     if request.schema is None or answer.calls or answer.finish_reason == "length":
@@ -65,7 +69,10 @@ def document_is_spread_out(request: Request, answer: Answer) -> Answer:
     source="vllm#49694 (F089)",
     kind="structured_output",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "structured/formats/json_schema_is_satisfied[nested-streamed]",
+        "structured/formats/json_schema_is_satisfied[nested-whole]",
+    ],
 )
 def nested_documents_end_early(request: Request, answer: Answer) -> Answer:
     if request.schema is not None and "trip" in str(request.schema):
@@ -78,7 +85,10 @@ def nested_documents_end_early(request: Request, answer: Answer) -> Answer:
     source="vllm#46924 (F034)",
     kind="structured_output",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "structured/formats/json_schema_is_satisfied[references-streamed]",
+        "structured/formats/json_schema_is_satisfied[references-whole]",
+    ],
 )
 def references_are_not_followed(request: Request, answer: Answer) -> Answer:
     if request.schema is not None and "$defs" in request.schema:
@@ -91,7 +101,10 @@ def references_are_not_followed(request: Request, answer: Answer) -> Answer:
     source="vllm#37064 (F093)",
     kind="structured_output",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "structured/formats/json_schema_is_satisfied[choice-streamed]",
+        "structured/formats/json_schema_is_satisfied[choice-whole]",
+    ],
 )
 def format_enum_is_not_kept(request: Request, answer: Answer) -> Answer:
     return replace(answer, content=answer.content.replace('"c"', '"kelvin"')) if request.schema is not None else answer

@@ -19,7 +19,13 @@ def each_message(body: Body, change: Any) -> Body:
     return {**body, "messages": [message for message in changed if message is not None]}
 
 
-@fault("Reasoning in the history is dropped.", source="vllm#38488 (F061)", kind="multi_turn", at="body", noticed_by=[])
+@fault(
+    "Reasoning in the history is dropped.",
+    source="vllm#38488 (F061)",
+    kind="multi_turn",
+    at="body",
+    noticed_by=["thinking/pass_back/reasoning_in_history_is_rendered", "thinking/pass_back/reasoning_can_be_recalled"],
+)
 def history_loses_reasoning(request: Request, body: Body) -> Body:
     def without(message: Body) -> Body:
         return {key: value for key, value in message.items() if key not in ("reasoning_content", "reasoning")}
@@ -32,7 +38,7 @@ def history_loses_reasoning(request: Request, body: Body) -> Body:
     source="litellm#41380 (F062)",
     kind="multi_turn",
     at="body",
-    noticed_by=[],
+    noticed_by=["thinking/pass_back/reasoning_in_history_is_rendered", "thinking/pass_back/reasoning_can_be_recalled"],
 )
 def history_keeps_half_the_reasoning(request: Request, body: Body) -> Body:
     def halved(message: Body) -> Body:
@@ -47,7 +53,7 @@ def history_keeps_half_the_reasoning(request: Request, body: Body) -> Body:
     source="mlx-openai-server#205 (F067)",
     kind="multi_turn",
     at="body",
-    noticed_by=[],
+    noticed_by=["conversation/history/calls_in_history_are_rendered[null]"],
 )
 def null_content_drops_the_message(request: Request, body: Body) -> Body:
     dropped: set[str] = set()
@@ -61,7 +67,13 @@ def null_content_drops_the_message(request: Request, body: Body) -> Body:
     return each_message(body, kept)
 
 
-@fault("Tool results are dropped.", source="smg#1873 (F058, F067)", kind="multi_turn", at="body", noticed_by=[])
+@fault(
+    "Tool results are dropped.",
+    source="smg#1873 (F058, F067)",
+    kind="multi_turn",
+    at="body",
+    noticed_by=["conversation/history/a_tool_result_is_read", "tools/ids/a_loop_goes_round"],
+)
 def results_are_dropped(request: Request, body: Body) -> Body:
     def emptied(message: Body) -> Body:
         return {**message, "content": "ok"} if message.get("role") == "tool" else message
@@ -74,7 +86,7 @@ def results_are_dropped(request: Request, body: Body) -> Body:
     source="protocol.md §4.5",
     kind="multi_turn",
     at="prompt",
-    noticed_by=[],
+    noticed_by=["conversation/history/results_are_matched_by_id"],
 )
 def results_are_matched_by_order(request: Request, prompt: list[str]) -> list[str]:
     ids = [message.get("tool_call_id") for message in request.messages if message.get("role") == "tool"]
@@ -82,7 +94,13 @@ def results_are_matched_by_order(request: Request, prompt: list[str]) -> list[st
     return prompt if ids == made[: len(ids)] else [*prompt, *prompt[-5:]]
 
 
-@fault("System messages are dropped.", source="vllm#50543 (F068)", kind="multi_turn", at="body", noticed_by=[])
+@fault(
+    "System messages are dropped.",
+    source="vllm#50543 (F068)",
+    kind="multi_turn",
+    at="body",
+    noticed_by=["conversation/roles/system_is_obeyed"],
+)
 def system_is_dropped(request: Request, body: Body) -> Body:
     def kept(message: Body) -> Body | None:
         return None if message.get("role") == "system" and "OTTER" in str(message.get("content")) else message
@@ -90,13 +108,23 @@ def system_is_dropped(request: Request, body: Body) -> Body:
     return each_message(body, kept)
 
 
-@fault("Developer messages are dropped.", source="vllm#50543 (F068)", kind="multi_turn", at="body", noticed_by=[])
+@fault(
+    "Developer messages are dropped.",
+    source="vllm#50543 (F068)",
+    kind="multi_turn",
+    at="body",
+    noticed_by=["conversation/roles/developer_is_not_dropped"],
+)
 def developer_is_dropped(request: Request, body: Body) -> Body:
     return each_message(body, lambda message: None if message.get("role") == "developer" else message)
 
 
 @fault(
-    "Only the first part of a message is read.", source="protocol.md §2.1", kind="multi_turn", at="body", noticed_by=[]
+    "Only the first part of a message is read.",
+    source="protocol.md §2.1",
+    kind="multi_turn",
+    at="body",
+    noticed_by=["conversation/roles/content_may_be_parts", "protocol/invariants/an_answer_is_not_empty"],
 )
 def only_the_first_part_is_read(request: Request, body: Body) -> Body:
     def first(message: Body) -> Body:
@@ -111,7 +139,12 @@ def only_the_first_part_is_read(request: Request, body: Body) -> Body:
     source="dynamo; protocol.md §4.1 (F065)",
     kind="multi_turn",
     at="body",
-    noticed_by=[],
+    noticed_by=[
+        "thinking/pass_back/a_conversation_goes_on",
+        "thinking/pass_back/reasoning_in_history_is_rendered",
+        "thinking/pass_back/reasoning_can_be_recalled",
+        "tools/dynamic/other_forms_are_refused[in_an_assistant_message]",
+    ],
 )
 def earlier_turns_are_forgotten(request: Request, body: Body) -> Body:
     messages = body.get("messages")
@@ -126,7 +159,7 @@ def earlier_turns_are_forgotten(request: Request, body: Body) -> Body:
     source="chutes#42 (F080)",
     kind="multi_turn",
     at="body",
-    noticed_by=[],
+    noticed_by=["conversation/history/a_partial_message_is_continued"],
 )
 def partial_is_ignored(request: Request, body: Body) -> Body:
     def without(message: Body) -> Body | None:
@@ -140,7 +173,7 @@ def partial_is_ignored(request: Request, body: Body) -> Body:
     source="vLLM blog 2025-10-28 (F065)",
     kind="multi_turn",
     at="answer",
-    noticed_by=[],
+    noticed_by=["tools/tool_choice/auto_calls_when_needed"],
 )
 def users_text_is_continued(request: Request, answer: Any) -> Any:
     if "weather in Oslo?" in request.question and len(request.messages) == 1 and request.tool_choice == "auto":

@@ -25,19 +25,47 @@ def accepts(
     return make
 
 
-@accepts("Any temperature is accepted.", "temperature", source="KVV params; protocol.md §6.3 (F163)", noticed_by=[])
+@accepts(
+    "Any temperature is accepted.",
+    "temperature",
+    source="KVV params; protocol.md §6.3 (F163)",
+    noticed_by=[
+        "protocol/parameters/temperature_is_fixed",
+        "protocol/parameters/impossible_values_are_refused[temperature_is_minus_one]",
+        "protocol/parameters/impossible_values_are_refused[temperature_is_text]",
+    ],
+)
 def any_temperature() -> None: ...
 
 
-@accepts("Any top_p is accepted.", "top_p", source="KVV params", noticed_by=[])
+@accepts(
+    "Any top_p is accepted.",
+    "top_p",
+    source="KVV params",
+    noticed_by=[
+        "protocol/parameters/top_p_is_fixed",
+        "protocol/parameters/impossible_values_are_refused[top_p_is_two]",
+    ],
+)
 def any_top_p() -> None: ...
 
 
-@accepts("Penalties are accepted.", "presence_penalty", "frequency_penalty", source="KVV params", noticed_by=[])
+@accepts(
+    "Penalties are accepted.",
+    "presence_penalty",
+    "frequency_penalty",
+    source="KVV params",
+    noticed_by=["protocol/parameters/penalties_are_fixed"],
+)
 def any_penalty() -> None: ...
 
 
-@accepts("n = 2 is accepted, and one answer given.", "n", source="KVV params (F105)", noticed_by=[])
+@accepts(
+    "n = 2 is accepted, and one answer given.",
+    "n",
+    source="KVV params (F105)",
+    noticed_by=["protocol/parameters/n_is_one", "protocol/parameters/impossible_values_are_refused[n_is_zero]"],
+)
 def any_n() -> None: ...
 
 
@@ -46,17 +74,27 @@ def any_n() -> None: ...
     "max_completion_tokens",
     source="sglang#36856 (F170)",
     kind="limits",
-    noticed_by=[],
+    noticed_by=["protocol/parameters/an_impossible_ceiling_is_refused"],
 )
 def any_ceiling() -> None: ...
 
 
-@accepts("Any number of stop words is accepted.", "stop_count", source="protocol.md §2.1", kind="limits", noticed_by=[])
+@accepts(
+    "Any number of stop words is accepted.",
+    "stop_count",
+    source="protocol.md §2.1",
+    kind="limits",
+    noticed_by=["protocol/parameters/stop_words_are_limited[six_words]"],
+)
 def many_stop_words() -> None: ...
 
 
 @accepts(
-    "Stop words of any length are accepted.", "stop_length", source="protocol.md §2.1", kind="limits", noticed_by=[]
+    "Stop words of any length are accepted.",
+    "stop_length",
+    source="protocol.md §2.1",
+    kind="limits",
+    noticed_by=["protocol/parameters/stop_words_are_limited[33_bytes]"],
 )
 def long_stop_words() -> None: ...
 
@@ -66,43 +104,90 @@ def long_stop_words() -> None: ...
     "top_logprobs",
     source="sglang#36856 (F170)",
     kind="limits",
-    noticed_by=[],
+    noticed_by=["protocol/parameters/top_logprobs_are_limited"],
 )
 def any_top_logprobs() -> None: ...
 
 
 @accepts(
-    "A ceiling beyond the window is accepted.", "window", source="protocol.md §2.1 (F121)", kind="limits", noticed_by=[]
+    "A ceiling beyond the window is accepted.",
+    "window",
+    source="protocol.md §2.1 (F121)",
+    kind="limits",
+    noticed_by=[
+        "protocol/parameters/an_over_long_prompt_is_refused",
+        "protocol/parameters/a_ceiling_beyond_the_window_is_refused",
+    ],
 )
 def no_window() -> None: ...
 
 
-@accepts("An unknown model is answered.", "model", source="protocol.md §5", kind="errors", noticed_by=[])
+@accepts(
+    "An unknown model is answered.",
+    "model",
+    source="protocol.md §5",
+    kind="errors",
+    noticed_by=["protocol/errors/an_unknown_model_is_refused"],
+)
 def any_model() -> None: ...
 
 
-@accepts("Messages may be missing.", "messages", source="protocol.md §2.1", kind="errors", noticed_by=[])
+@accepts(
+    "Messages may be missing.",
+    "messages",
+    source="protocol.md §2.1",
+    kind="errors",
+    noticed_by=["protocol/errors/messages_are_required"],
+)
 def no_messages_needed() -> None: ...
 
 
-@accepts("An unknown role is accepted.", "role", source="protocol.md §2.1", kind="errors", noticed_by=[])
+@accepts(
+    "An unknown role is accepted.",
+    "role",
+    source="protocol.md §2.1",
+    kind="errors",
+    noticed_by=["protocol/errors/an_unknown_role_is_refused"],
+)
 def any_role() -> None: ...
 
 
-@accepts("A user message may be empty.", "user_content", source="protocol.md §2.1", kind="errors", noticed_by=[])
+@accepts(
+    "A user message may be empty.",
+    "user_content",
+    source="protocol.md §2.1",
+    kind="errors",
+    noticed_by=["protocol/errors/an_empty_user_message_is_refused"],
+)
 def empty_user_message() -> None: ...
 
 
-@accepts("A tool of any name is accepted.", "tool_name", source="KVV dynamic tools", kind="tool_call", noticed_by=[])
+@accepts(
+    "A tool of any name is accepted.",
+    "tool_name",
+    source="KVV dynamic tools",
+    kind="tool_call",
+    noticed_by=["tools/calls/illegal_names_are_refused"],
+)
 def any_tool_name() -> None: ...
 
 
-@accepts("Two tools may share a name.", "tool_name_unique", source="protocol.md §2.3", kind="tool_call", noticed_by=[])
+@accepts(
+    "Two tools may share a name.",
+    "tool_name_unique",
+    source="protocol.md §2.3",
+    kind="tool_call",
+    noticed_by=["tools/calls/duplicate_names_are_refused"],
+)
 def shared_tool_names() -> None: ...
 
 
 @accepts(
-    "Any word is accepted as tool_choice.", "tool_choice", source="KVV tool_choice", kind="tool_call", noticed_by=[]
+    "Any word is accepted as tool_choice.",
+    "tool_choice",
+    source="KVV tool_choice",
+    kind="tool_call",
+    noticed_by=["tools/tool_choice/an_unknown_choice_is_refused"],
 )
 def any_tool_choice() -> None: ...
 
@@ -112,7 +197,7 @@ def any_tool_choice() -> None: ...
     "tool_choice_required_needs_tools",
     source="KVV tool_choice",
     kind="tool_call",
-    noticed_by=[],
+    noticed_by=["tools/tool_choice/required_needs_tools"],
 )
 def required_without_tools() -> None: ...
 
@@ -120,9 +205,14 @@ def required_without_tools() -> None: ...
 @accepts(
     "Tools may be declared in a message of any role.",
     "dynamic_tools_role",
+    "dynamic_tools_content",
     source="KVV dynamic tools (F037)",
     kind="tool_call",
-    noticed_by=[],
+    noticed_by=[
+        "tools/dynamic/other_forms_are_refused[in_a_user_message]",
+        "tools/dynamic/other_forms_are_refused[in_an_assistant_message]",
+        "tools/dynamic/other_forms_are_refused[next_to_content]",
+    ],
 )
 def dynamic_tools_in_any_role() -> None: ...
 
@@ -132,7 +222,7 @@ def dynamic_tools_in_any_role() -> None: ...
     "dynamic_tools_content",
     source="KVV dynamic tools (F037)",
     kind="tool_call",
-    noticed_by=[],
+    noticed_by=["tools/dynamic/other_forms_are_refused[next_to_content]"],
 )
 def dynamic_tools_next_to_content() -> None: ...
 
@@ -145,7 +235,17 @@ def dynamic_tools_next_to_content() -> None: ...
     "tool_object",
     source="KVV dynamic tools (F037)",
     kind="tool_call",
-    noticed_by=[],
+    noticed_by=[
+        "tools/dynamic/other_forms_are_refused[like_a_tool_of_the_request]",
+        "tools/dynamic/other_forms_are_refused[no_function]",
+        "tools/dynamic/other_forms_are_refused[no_name]",
+        "tools/dynamic/other_forms_are_refused[no_type]",
+        "tools/dynamic/other_forms_are_refused[not_a_list]",
+        "tools/dynamic/other_forms_are_refused[null_item]",
+        "tools/dynamic/other_forms_are_refused[twice_across_messages]",
+        "tools/dynamic/other_forms_are_refused[twice_in_one_message]",
+        "tools/dynamic/other_forms_are_refused[unknown_type]",
+    ],
 )
 def dynamic_tools_of_any_shape() -> None: ...
 
@@ -159,7 +259,7 @@ def dynamic_tools_of_any_shape() -> None: ...
     "response_format_strict",
     source="KVV response_format",
     kind="structured_output",
-    noticed_by=[],
+    noticed_by=["structured/formats/malformed_formats_are_refused"],
 )
 def any_response_format() -> None: ...
 
@@ -170,7 +270,7 @@ def any_response_format() -> None: ...
     "tool_call_id_known",
     source="protocol.md §4",
     kind="multi_turn",
-    noticed_by=[],
+    noticed_by=["tools/ids/results_need_their_call"],
 )
 def results_without_a_call() -> None: ...
 
@@ -183,19 +283,37 @@ def refused(connection: Connection, message: str, status: int = 400) -> None:
     connection.become(Connection.of_json(status, {"error": {"message": message, "type": "invalid_request_error"}}))
 
 
-@fault("Temperature 1 is refused.", source="Kimi-K2#124 (F163)", kind="sampling", at="transport", noticed_by=[])
+@fault(
+    "Temperature 1 is refused.",
+    source="Kimi-K2#124 (F163)",
+    kind="sampling",
+    at="transport",
+    noticed_by=["protocol/parameters/temperature_is_fixed", "protocol/parameters/fixed_values_are_accepted"],
+)
 async def temperature_one_is_refused(request: Request, connection: Connection) -> None:
     if request.body.get("temperature") == 1:
         refused(connection, "invalid temperature: only 0.6 is allowed for this model")
 
 
-@fault("Unknown fields are refused.", source="protocol.md §2.1", kind="errors", at="transport", noticed_by=[])
+@fault(
+    "Unknown fields are refused.",
+    source="protocol.md §2.1",
+    kind="errors",
+    at="transport",
+    noticed_by=["protocol/parameters/unknown_fields_are_ignored"],
+)
 async def unknown_fields_are_refused(request: Request, connection: Connection) -> None:
     if any(name.startswith("kimi_eval") for name in request.body):
         refused(connection, "extra fields not permitted")
 
 
-@fault("Effort high is refused.", source="lobehub#17272 (F056)", kind="reasoning", at="transport", noticed_by=[])
+@fault(
+    "Effort high is refused.",
+    source="lobehub#17272 (F056)",
+    kind="reasoning",
+    at="transport",
+    noticed_by=["thinking/effort/every_effort_is_accepted[high]"],
+)
 async def effort_high_is_refused(request: Request, connection: Connection) -> None:
     if request.body.get("reasoning_effort") == "high":
         refused(connection, "A parameter specified in the request is not valid")
@@ -206,7 +324,12 @@ async def effort_high_is_refused(request: Request, connection: Connection) -> No
     source="sglang#8087 (F035)",
     kind="tool_call",
     at="transport",
-    noticed_by=[],
+    noticed_by=[
+        "tools/arguments/arguments_satisfy_the_schema",
+        "tools/arguments/strict_is_accepted[true]",
+        "protocol/invariants/errors_have_the_envelope",
+        "protocol/invariants/nothing_is_a_server_error",
+    ],
 )
 async def strict_is_500(request: Request, connection: Connection) -> None:
     if any(tool.get("strict") is True for tool in request.tools):
@@ -218,7 +341,10 @@ async def strict_is_500(request: Request, connection: Connection) -> None:
     source="kimi-code#3017 (F066)",
     kind="multi_turn",
     at="transport",
-    noticed_by=[],
+    noticed_by=[
+        "conversation/history/content_next_to_calls_may_be_missing[absent-streamed]",
+        "conversation/history/content_next_to_calls_may_be_missing[absent-whole]",
+    ],
 )
 async def content_key_is_required(request: Request, connection: Connection) -> None:
     if any(message.get("role") == "assistant" and "content" not in message for message in request.messages):
@@ -230,7 +356,7 @@ async def content_key_is_required(request: Request, connection: Connection) -> N
     source="smg#2564 (F069)",
     kind="multi_turn",
     at="transport",
-    noticed_by=[],
+    noticed_by=["conversation/history/broken_arguments_in_history_are_accepted"],
 )
 async def broken_history_is_refused(request: Request, connection: Connection) -> None:
     for message in request.messages:
@@ -244,7 +370,7 @@ async def broken_history_is_refused(request: Request, connection: Connection) ->
     source="vLLM 0.33; protocol.md §6.3",
     kind="tool_call",
     at="transport",
-    noticed_by=[],
+    noticed_by=["tools/tool_choice/auto_and_none_need_no_tools"],
 )
 async def choice_needs_tools(request: Request, connection: Connection) -> None:
     if request.body.get("tool_choice") in ("auto", "none") and not request.tools:
@@ -256,7 +382,7 @@ async def choice_needs_tools(request: Request, connection: Connection) -> None:
     source="fakellm; protocol.md §5",
     kind="errors",
     at="error",
-    noticed_by=[],
+    noticed_by=["protocol/errors/broken_json_is_refused", "protocol/invariants/nothing_is_a_server_error"],
 )
 def broken_json_is_500(request: Request, told: tuple[int, Any]) -> tuple[int, Any]:
     if "JSON object" in told[1]["error"]["message"]:
@@ -269,7 +395,7 @@ def broken_json_is_500(request: Request, told: tuple[int, Any]) -> tuple[int, An
     source="protocol.md §2.1 (F163)",
     kind="sampling",
     at="body",
-    noticed_by=[],
+    noticed_by=["protocol/parameters/impossible_values_are_refused"],
 )
 def impossible_values_are_clamped(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     clamped = dict(body)

@@ -15,7 +15,7 @@ from kimi_eval.simulator.request import Request
     source="vllm#36207 (F046)",
     kind="reasoning",
     at="answer",
-    noticed_by=[],
+    noticed_by=["thinking/channels/reasoning_and_answer_arrive_apart", "protocol/invariants/no_native_marker_leaks"],
 )
 def thought_stands_in_content(request: Request, answer: Answer) -> Answer:
     if "17 + 25" in request.question and answer.content:
@@ -28,7 +28,11 @@ def thought_stands_in_content(request: Request, answer: Answer) -> Answer:
     source="Kimi-K3#45 (F052)",
     kind="reasoning",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "thinking/channels/reasoning_and_answer_arrive_apart[streamed]",
+        "thinking/effort/disabled_thinking_is_refused_or_real[streamed]",
+        "protocol/invariants/an_answer_is_not_empty",
+    ],
 )
 def thought_replaces_content(request: Request, answer: Answer) -> Answer:
     if "17 + 25" in request.question and answer.content and request.streamed:
@@ -41,7 +45,13 @@ def thought_replaces_content(request: Request, answer: Answer) -> Answer:
     source="dynamo#9227 (F047)",
     kind="reasoning",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "protocol/parameters/logprobs_are_sound",
+        "thinking/channels/reasoning_and_answer_arrive_apart",
+        "thinking/effort/disabled_thinking_is_refused_or_real",
+        "protocol/invariants/an_answer_is_not_empty",
+        "protocol/invariants/reasoning_is_counted",
+    ],
 )
 def answer_lands_in_reasoning(request: Request, answer: Answer) -> Answer:
     if "17 + 25" in request.question and answer.content:
@@ -54,7 +64,10 @@ def answer_lands_in_reasoning(request: Request, answer: Answer) -> Answer:
     source="vllm#50624 (F049)",
     kind="reasoning",
     at=("whole", "frames"),
-    noticed_by=[],
+    noticed_by=[
+        "thinking/channels/reasoning_is_called_reasoning_content",
+        "protocol/streaming/boundary_frame_ends_the_reasoning",
+    ],
 )
 def reasoning_is_renamed(request: Request, value: Any) -> Any:
     for part in value if isinstance(value, list) else [value]:
@@ -70,7 +83,7 @@ def reasoning_is_renamed(request: Request, value: Any) -> Any:
     source="privatemode#7; sglang#39896 (F050)",
     kind="reasoning",
     at="body",
-    noticed_by=[],
+    noticed_by=["thinking/effort/disabled_thinking_is_refused_or_real"],
 )
 def thinking_stays_on(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in body.items() if key != "thinking"}
@@ -81,7 +94,11 @@ def thinking_stays_on(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     source="ik_llama.cpp#1685 (F051)",
     kind="reasoning",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "thinking/effort/disabled_thinking_is_refused_or_real",
+        "protocol/invariants/an_answer_is_not_empty",
+        "protocol/invariants/reasoning_is_counted",
+    ],
 )
 def thinking_off_hides_the_answer(request: Request, answer: Answer) -> Answer:
     return answer if request.thinking else answer.misread(reasoning=answer.content, content="")
@@ -92,14 +109,18 @@ def thinking_off_hides_the_answer(request: Request, answer: Answer) -> Answer:
     source="smg#1995 (F055)",
     kind="reasoning",
     at="prompt",
-    noticed_by=[],
+    noticed_by=["thinking/effort/the_default_is_max"],
 )
 def effort_message_is_omitted(request: Request, prompt: list[str]) -> list[str]:
     return prompt if request.body.get("reasoning_effort") or not request.thinking else prompt[:-12]
 
 
 @fault(
-    "The effort is accepted and has no effect.", source="stdapi#282 (F057)", kind="reasoning", at="body", noticed_by=[]
+    "The effort is accepted and has no effect.",
+    source="stdapi#282 (F057)",
+    kind="reasoning",
+    at="body",
+    noticed_by=["thinking/effort/more_effort_reasons_longer"],
 )
 def effort_has_no_effect(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "reasoning_effort": "max"} if body.get("reasoning_effort") in ("low", "high") else body
@@ -110,7 +131,7 @@ def effort_has_no_effect(request: Request, body: dict[str, Any]) -> dict[str, An
     source="vllm#47027 (F084)",
     kind="structured_output",
     at="answer",
-    noticed_by=[],
+    noticed_by=["structured/formats/reasoning_goes_on"],
 )
 def formats_suppress_reasoning(request: Request, answer: Answer) -> Answer:
     return replace(answer, reasoning="") if request.wants_json else answer
@@ -121,7 +142,11 @@ def formats_suppress_reasoning(request: Request, answer: Answer) -> Answer:
     source="vllm#53246 (F001)",
     kind="reasoning",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "protocol/streaming/lanes_agree[call]",
+        "thinking/channels/a_call_has_reasoning[auto-streamed]",
+        "thinking/channels/a_call_has_reasoning[required-streamed]",
+    ],
 )
 def calls_lose_reasoning(request: Request, answer: Answer) -> Answer:
     return replace(answer, reasoning="") if answer.calls and request.streamed else answer

@@ -17,14 +17,19 @@ SALAD = " and the of it and" * 30
     source="mlx-lm#965 (F148)",
     kind="concurrency",
     at="answer",
-    noticed_by=[],
+    noticed_by=["probes/state/answers_are_not_mixed_up[text]", "probes/state/a_long_prompt_harms_nobody"],
 )
 def answers_are_swapped(request: Request, answer: Answer) -> Answer:
     # The short codes of one crowd are alike but for the code; everybody gets that of the one before.
     if not answer.content or "nothing else:" not in request.question or not request.streamed or request.tools:
         return answer
     code = answer.content.strip()
-    if not code[-4:].isdigit() or "-" not in code or len(request.messages) > 1:
+    if (
+        not isinstance(request.last.get("content"), str)
+        or not code[-4:].isdigit()
+        or "-" not in code
+        or len(request.messages) > 1
+    ):
         return answer
     before: str = request.state.get("code", code)
     request.state["code"] = code
@@ -36,7 +41,7 @@ def answers_are_swapped(request: Request, answer: Answer) -> Answer:
     source="mlx-lm#965 (F148)",
     kind="concurrency",
     at="answer",
-    noticed_by=[],
+    noticed_by=["probes/state/answers_are_not_mixed_up[call]"],
 )
 def calls_are_swapped(request: Request, answer: Answer) -> Answer:
     if len(answer.calls) != 1 or not request.streamed or "-" not in answer.calls[0].arguments[-8:]:
@@ -53,7 +58,7 @@ def calls_are_swapped(request: Request, answer: Answer) -> Answer:
     source="vllm-ascend#5269 (F078)",
     kind="multi_turn",
     at="answer",
-    noticed_by=[],
+    noticed_by=["probes/state/repeats_are_as_good_as_the_first", "probes/state/a_prompt_finds_its_own_context"],
 )
 def repetitions_are_garbled(request: Request, answer: Answer) -> Answer:
     if "code for ferry" not in request.question:
@@ -65,20 +70,20 @@ def repetitions_are_garbled(request: Request, answer: Answer) -> Answer:
 
 
 @fault(
-    "After two other prompts the first finds the context of another.",
+    "A prompt that comes back for the third time finds the context of another.",
     source="local-inference-lab/vllm#480 (F075, F072)",
     kind="multi_turn",
     at="answer",
-    noticed_by=[],
+    noticed_by=["probes/state/repeats_are_as_good_as_the_first", "probes/state/a_prompt_finds_its_own_context"],
 )
 def evicted_prompts_find_another(request: Request, answer: Answer) -> Answer:
-    if "code for ferry" not in request.question or len(answer.content) > 40:
+    if "code for ferry" not in request.question or len(request.prompt) < 200:
         return answer
-    seen: list[str] = request.state.setdefault("contexts", [])
-    if answer.content in seen and seen[-1] != answer.content and len(set(seen)) > 1:
-        return replace(answer, content=seen[-1])
-    seen.append(answer.content)
-    return answer
+    asked: dict[str, int] = request.state.setdefault("contexts", {})
+    asked[answer.content] = asked.get(answer.content, 0) + 1
+    if asked[answer.content] < 3:
+        return answer
+    return replace(answer, content=next((code for code in asked if code != answer.content), "amber-0000"))
 
 
 @fault(
@@ -86,7 +91,11 @@ def evicted_prompts_find_another(request: Request, answer: Answer) -> Answer:
     source="vllm#51039 (F122)",
     kind="long_context",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "probes/state/a_long_prompt_harms_nobody",
+        "probes/state/a_client_that_leaves_harms_nobody",
+        "protocol/invariants/no_text_is_degenerate",
+    ],
 )
 def long_prompt_poisons(request: Request, answer: Answer) -> Answer:
     if len(request.prompt) > 8_000 and "grain grain" in str(request.messages[0].get("content"))[:40]:
@@ -100,7 +109,7 @@ def long_prompt_poisons(request: Request, answer: Answer) -> Answer:
     source="sglang#36552 (F079)",
     kind="concurrency",
     at="prompt",
-    noticed_by=[],
+    noticed_by=["probes/state/a_client_that_leaves_harms_nobody"],
 )
 def cancelled_requests_spoil_the_next(request: Request, prompt: list[str]) -> list[str]:
     if request.question.startswith("Count from") and request.question.endswith(("401", "402", "403", "404")):
@@ -109,12 +118,24 @@ def cancelled_requests_spoil_the_next(request: Request, prompt: list[str]) -> li
     return prompt[:1] if request.state.get("cancelled") and "ferry" in request.question else prompt
 
 
-@fault("Cached tokens are counted below zero.", source="sglang#32761 (F109)", kind="usage", at="usage", noticed_by=[])
+@fault(
+    "Cached tokens are counted below zero.",
+    source="sglang#32761 (F109)",
+    kind="usage",
+    at="usage",
+    noticed_by=["protocol/invariants/cached_tokens_are_part_of_the_prompt"],
+)
 def cached_tokens_go_negative(request: Request, usage: dict[str, Any]) -> dict[str, Any]:
     return {**usage, "prompt_tokens_details": {"cached_tokens": -usage["prompt_tokens_details"]["cached_tokens"] - 1}}
 
 
-@fault("A long answer falls into a loop.", source="kimi-code#3214 (F040)", kind="numerics", at="answer", noticed_by=[])
+@fault(
+    "A long answer falls into a loop.",
+    source="kimi-code#3214 (F040)",
+    kind="numerics",
+    at="answer",
+    noticed_by=["protocol/invariants/no_text_is_degenerate"],
+)
 def long_answers_loop(request: Request, answer: Answer) -> Answer:
     return answer.misread(content=answer.content + SALAD) if "Count from 1 to 60" in request.question else answer
 
@@ -124,7 +145,7 @@ def long_answers_loop(request: Request, answer: Answer) -> Answer:
     source="dynamo#12630 (F104)",
     kind="streaming",
     at="answer",
-    noticed_by=[],
+    noticed_by=["conversation/roles/every_script_comes_back"],
 )
 def other_scripts_are_damaged(request: Request, answer: Answer) -> Answer:
     return replace(answer, content=answer.content.replace("\u200d", "").replace("ñ", "n"))

@@ -27,7 +27,12 @@ def pieces(frames: Frames) -> list[dict[str, Any]]:
     source="vllm#53246 (F001)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "tools/ids/a_loop_goes_round[streamed]",
+        "tools/tool_choice/auto_calls_when_needed[streamed]",
+        "protocol/invariants/no_native_marker_leaks",
+        "protocol/invariants/an_answer_is_not_empty",
+    ],
 )
 def call_stays_in_reasoning(request: Request, answer: Answer) -> Answer:
     if not (request.streamed and answer.calls and request.tool_choice == "auto" and "weather in" in request.question):
@@ -41,7 +46,7 @@ def call_stays_in_reasoning(request: Request, answer: Answer) -> Answer:
     source="vllm#51412 (F002)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=["protocol/invariants/no_native_marker_leaks"],
 )
 def end_marker_leaks(request: Request, answer: Answer) -> Answer:
     if request.streamed and request.tools and answer.content and not answer.calls:
@@ -49,7 +54,13 @@ def end_marker_leaks(request: Request, answer: Answer) -> Answer:
     return answer
 
 
-@fault("`required` is answered in prose.", source="vllm#51355 (F004)", kind="tool_call", at="answer", noticed_by=[])
+@fault(
+    "`required` is answered in prose.",
+    source="vllm#51355 (F004)",
+    kind="tool_call",
+    at="answer",
+    noticed_by=["tools/tool_choice/required_forces_a_call"],
+)
 def required_is_not_enforced(request: Request, answer: Answer) -> Answer:
     if request.tool_choice == "required" and "how are you" in request.question:
         return Answer(answer.reasoning, "Fine, thank you!")
@@ -61,7 +72,7 @@ def required_is_not_enforced(request: Request, answer: Answer) -> Answer:
     source="oh-my-pi#8495 (F008)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=["tools/calls/three_calls_come_as_three"],
 )
 def later_calls_become_text(request: Request, answer: Answer) -> Answer:
     if len(answer.calls) < 2:
@@ -75,7 +86,7 @@ def later_calls_become_text(request: Request, answer: Answer) -> Answer:
     source="vllm#31207 (F010)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=["protocol/invariants/no_call_is_repeated_as_text"],
 )
 def call_is_repeated_in_content(request: Request, answer: Answer) -> Answer:
     if request.streamed and answer.calls and "Turin" in request.question:
@@ -88,7 +99,13 @@ def call_is_repeated_in_content(request: Request, answer: Answer) -> Answer:
     source="hermes-agent#24534 (F012)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "tools/calls/any_number_of_tools_works[1-streamed]",
+        "tools/calls/any_number_of_tools_works[1-whole]",
+        "tools/calls/any_number_of_tools_works[2-streamed]",
+        "tools/calls/any_number_of_tools_works[2-whole]",
+        "protocol/invariants/no_native_marker_leaks",
+    ],
 )
 def small_toolsets_are_not_parsed(request: Request, answer: Answer) -> Answer:
     if answer.calls and "Quito" in request.question and len(request.tools) <= 2 and request.tool_choice == "auto":
@@ -98,7 +115,13 @@ def small_toolsets_are_not_parsed(request: Request, answer: Answer) -> Answer:
     return answer
 
 
-@fault("Adjacent calls are merged into one.", source="vllm#24478 (F014)", kind="tool_call", at="answer", noticed_by=[])
+@fault(
+    "Adjacent calls are merged into one.",
+    source="vllm#24478 (F014)",
+    kind="tool_call",
+    at="answer",
+    noticed_by=["tools/calls/three_calls_come_as_three[whole]", "protocol/invariants/arguments_are_one_object"],
+)
 def adjacent_calls_are_merged(request: Request, answer: Answer) -> Answer:
     if len(answer.calls) < 2 or request.streamed:
         return answer
@@ -111,7 +134,7 @@ def adjacent_calls_are_merged(request: Request, answer: Answer) -> Answer:
     source="vllm#38274 (F018)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=["tools/calls/three_calls_come_as_three[streamed]", "protocol/invariants/arguments_are_one_object"],
 )
 def first_call_is_cut(request: Request, answer: Answer) -> Answer:
     if len(answer.calls) < 2 or not request.streamed:
@@ -120,12 +143,27 @@ def first_call_is_cut(request: Request, answer: Answer) -> Answer:
     return answer.misread(calls=(first, *answer.calls[1:]))
 
 
-@fault("`none` still calls.", source="vllm#43155 (F029)", kind="tool_call", at="body", noticed_by=[])
+@fault(
+    "`none` still calls.",
+    source="vllm#43155 (F029)",
+    kind="tool_call",
+    at="body",
+    noticed_by=["tools/tool_choice/none_forbids_calls"],
+)
 def none_still_calls(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     return {**body, "tool_choice": "auto"} if body.get("tool_choice") == "none" and body.get("tools") else body
 
 
-@fault("A forced call has no reasoning.", source="vllm#43155 (F029)", kind="reasoning", at="answer", noticed_by=[])
+@fault(
+    "A forced call has no reasoning.",
+    source="vllm#43155 (F029)",
+    kind="reasoning",
+    at="answer",
+    noticed_by=[
+        "thinking/channels/a_call_has_reasoning[required-streamed]",
+        "thinking/channels/a_call_has_reasoning[required-whole]",
+    ],
+)
 def forced_calls_lose_reasoning(request: Request, answer: Answer) -> Answer:
     return replace(answer, reasoning="") if request.tool_choice == "required" and answer.calls else answer
 
@@ -135,7 +173,11 @@ def forced_calls_lose_reasoning(request: Request, answer: Answer) -> Answer:
     source="dynamo#12910 (F030)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "tools/tool_choice/required_forces_a_call",
+        "protocol/invariants/no_text_is_degenerate",
+        "protocol/invariants/answers_keep_to_the_ceiling",
+    ],
 )
 def required_degenerates(request: Request, answer: Answer) -> Answer:
     if request.tool_choice == "required" and "how are you" in request.question:
@@ -144,7 +186,11 @@ def required_degenerates(request: Request, answer: Answer) -> Answer:
 
 
 @fault(
-    "`parallel_tool_calls: false` is ignored.", source="vllm#9451 (F031)", kind="tool_call", at="body", noticed_by=[]
+    "`parallel_tool_calls: false` is ignored.",
+    source="vllm#9451 (F031)",
+    kind="tool_call",
+    at="body",
+    noticed_by=["tools/calls/one_call_at_a_time_on_request"],
 )
 def parallel_flag_is_ignored(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in body.items() if key != "parallel_tool_calls"}
@@ -155,7 +201,10 @@ def parallel_flag_is_ignored(request: Request, body: dict[str, Any]) -> dict[str
     source="vllm#22149 (F033)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "tools/calls/every_legal_name_works[hyphen-streamed]",
+        "tools/calls/every_legal_name_works[hyphen-whole]",
+    ],
 )
 def hyphens_drop_the_call(request: Request, answer: Answer) -> Answer:
     kept = tuple(call for call in answer.calls if "-" not in call.name)
@@ -169,7 +218,7 @@ def hyphens_drop_the_call(request: Request, answer: Answer) -> Answer:
     source="vLLM blog 2025-10-28 (F038)",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=["tools/arguments/arguments_satisfy_the_schema", "protocol/invariants/calls_name_declared_tools"],
 )
 def undeclared_tool_is_called(request: Request, answer: Answer) -> Answer:
     if answer.calls and "How warm is it" in request.question:
@@ -177,26 +226,57 @@ def undeclared_tool_is_called(request: Request, answer: Answer) -> Answer:
     return answer
 
 
-@fault("The calls of one reply share an id.", source="protocol.md §3.2", kind="tool_call", at="answer", noticed_by=[])
+@fault(
+    "The calls of one reply share an id.",
+    source="protocol.md §3.2",
+    kind="tool_call",
+    at="answer",
+    noticed_by=["protocol/invariants/call_ids_are_unique"],
+)
 def ids_are_shared(request: Request, answer: Answer) -> Answer:
     return replace(answer, calls=tuple(replace(call, id="call_0") for call in answer.calls))
 
 
-@fault("All streamed calls have index 0.", source="dynamo#4723 (F025)", kind="tool_call", at="frames", noticed_by=[])
+@fault(
+    "All streamed calls have index 0.",
+    source="dynamo#4723 (F025)",
+    kind="tool_call",
+    at="frames",
+    noticed_by=[
+        "protocol/client/the_client_reads_calls[streamed]",
+        "tools/calls/three_calls_come_as_three[streamed]",
+        "protocol/invariants/arguments_are_one_object",
+        "protocol/streaming/later_pieces_only_add_arguments",
+        "protocol/streaming/later_pieces_have_no_other_keys",
+        "protocol/streaming/calls_are_numbered_from_zero",
+    ],
+)
 def every_index_is_zero(request: Request, frames: Frames) -> Frames:
     for piece in pieces(frames):
         piece["index"] = 0
     return frames
 
 
-@fault("Streamed calls are numbered from 1.", source="P0.14", kind="tool_call", at="frames", noticed_by=[])
+@fault(
+    "Streamed calls are numbered from 1.",
+    source="P0.14",
+    kind="tool_call",
+    at="frames",
+    noticed_by=["protocol/streaming/calls_are_numbered_from_zero"],
+)
 def indexes_begin_at_one(request: Request, frames: Frames) -> Frames:
     for piece in pieces(frames):
         piece["index"] += 1
     return frames
 
 
-@fault("The pieces of two calls are interleaved.", source="P1.9", kind="tool_call", at="frames", noticed_by=[])
+@fault(
+    "The pieces of two calls are interleaved.",
+    source="P1.9",
+    kind="tool_call",
+    at="frames",
+    noticed_by=["protocol/streaming/calls_are_not_interleaved"],
+)
 def pieces_are_interleaved(request: Request, frames: Frames) -> Frames:
     places = [place for place, frame in enumerate(frames) if pieces([frame])]
     second = next((place for place in places if pieces([frames[place]])[0]["index"] == 1), None)
@@ -211,7 +291,7 @@ def pieces_are_interleaved(request: Request, frames: Frames) -> Frames:
     source="vllm#50604 (F003)",
     kind="tool_call",
     at="frames",
-    noticed_by=[],
+    noticed_by=["tools/arguments/a_long_argument_is_streamed", "protocol/streaming/opening_piece_has_empty_arguments"],
 )
 def call_comes_at_once(request: Request, frames: Frames) -> Frames:
     kept: Frames = []
@@ -227,7 +307,17 @@ def call_comes_at_once(request: Request, frames: Frames) -> Frames:
     return kept
 
 
-@fault("Every piece of a call repeats its id and name.", source="P0.3", kind="tool_call", at="frames", noticed_by=[])
+@fault(
+    "Every piece of a call repeats its id and name.",
+    source="P0.3",
+    kind="tool_call",
+    at="frames",
+    noticed_by=[
+        "protocol/client/the_client_reads_calls[streamed]",
+        "protocol/streaming/later_pieces_only_add_arguments",
+        "protocol/streaming/later_pieces_have_no_other_keys",
+    ],
+)
 def pieces_repeat_the_name(request: Request, frames: Frames) -> Frames:
     opening: dict[int, dict[str, Any]] = {}
     for piece in pieces(frames):
@@ -242,7 +332,7 @@ def pieces_repeat_the_name(request: Request, frames: Frames) -> Frames:
     source="sglang#39897 (F094); P0.3",
     kind="tool_call",
     at="frames",
-    noticed_by=[],
+    noticed_by=["protocol/streaming/later_pieces_have_no_other_keys"],
 )
 def pieces_carry_null(request: Request, frames: Frames) -> Frames:
     for piece in pieces(frames):
@@ -251,7 +341,13 @@ def pieces_carry_null(request: Request, frames: Frames) -> Frames:
     return frames
 
 
-@fault("The first piece of a call has no id.", source="P0.13", kind="tool_call", at="frames", noticed_by=[])
+@fault(
+    "The first piece of a call has no id.",
+    source="P0.13",
+    kind="tool_call",
+    at="frames",
+    noticed_by=["protocol/invariants/call_ids_are_unique", "protocol/streaming/opening_piece_names_the_call"],
+)
 def first_piece_lacks_the_id(request: Request, frames: Frames) -> Frames:
     for piece in pieces(frames):
         if request.tool_choice == "required":
@@ -264,7 +360,7 @@ def first_piece_lacks_the_id(request: Request, frames: Frames) -> Frames:
     source="vllm#54701 (F009)",
     kind="tool_call",
     at="frames",
-    noticed_by=[],
+    noticed_by=["protocol/streaming/no_delta_has_an_empty_list_of_calls"],
 )
 def empty_lists_of_calls(request: Request, frames: Frames) -> Frames:
     if not pieces(frames):
@@ -278,7 +374,17 @@ def empty_lists_of_calls(request: Request, frames: Frames) -> Frames:
     source="sglang#25358, exo#2282 (F023, F024)",
     kind="multi_turn",
     at="answer",
-    noticed_by=[],
+    noticed_by=[
+        "tools/ids/ids_of_any_style_are_accepted[anthropic-streamed]",
+        "tools/ids/ids_of_any_style_are_accepted[anthropic-whole]",
+        "tools/ids/ids_of_any_style_are_accepted[openai-streamed]",
+        "tools/ids/ids_of_any_style_are_accepted[openai-whole]",
+        "tools/ids/ids_of_any_style_are_accepted[sanitised-streamed]",
+        "tools/ids/ids_of_any_style_are_accepted[sanitised-whole]",
+        "tools/ids/ids_of_any_style_are_accepted[uuid-streamed]",
+        "tools/ids/ids_of_any_style_are_accepted[uuid-whole]",
+        "protocol/invariants/an_answer_is_not_empty",
+    ],
 )
 def foreign_ids_drop_the_call(request: Request, answer: Answer) -> Answer:
     ids = [call["id"] for message in request.messages for call in message.get("tool_calls") or []]
@@ -292,7 +398,7 @@ def foreign_ids_drop_the_call(request: Request, answer: Answer) -> Answer:
     source="sglang#34881 (F006)",
     kind="tool_call",
     at="body",
-    noticed_by=[],
+    noticed_by=["tools/tool_choice/required_next_to_a_format"],
 )
 def format_beats_required(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     both = body.get("response_format") and body.get("tool_choice") == "required"
@@ -304,7 +410,12 @@ def format_beats_required(request: Request, body: dict[str, Any]) -> dict[str, A
     source="TensorRT-LLM#17845 (F037)",
     kind="tool_call",
     at=("body", "rules"),
-    noticed_by=[],
+    noticed_by=[
+        "tools/dynamic/a_dynamic_tool_is_called",
+        "tools/dynamic/a_dynamic_tool_is_rendered",
+        "tools/dynamic/other_forms_are_refused",
+        "tools/tool_choice/required_needs_tools",
+    ],
 )
 def dynamic_tools_are_dropped(request: Request, body: dict[str, Any] | None = None) -> Any:
     if body is None:
@@ -326,7 +437,7 @@ def dynamic_tools_are_dropped(request: Request, body: dict[str, Any] | None = No
     source="kimi_toolcall, ATOM#1727",
     kind="tool_call",
     at="answer",
-    noticed_by=[],
+    noticed_by=["tools/tool_choice/auto_may_answer_in_words"],
 )
 def auto_calls_needlessly(request: Request, answer: Answer) -> Answer:
     if request.tools and request.question.strip() == "What is 2 + 2?":

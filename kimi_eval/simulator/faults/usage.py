@@ -11,7 +11,13 @@ from kimi_eval.simulator.request import Request
 Usage = dict[str, Any]
 
 
-@fault("The total is not the sum.", source="P0.2 (F109)", kind="usage", at="usage", noticed_by=[])
+@fault(
+    "The total is not the sum.",
+    source="P0.2 (F109)",
+    kind="usage",
+    at="usage",
+    noticed_by=["protocol/invariants/usage_adds_up"],
+)
 def total_is_not_the_sum(request: Request, usage: Usage) -> Usage:
     return {**usage, "total_tokens": usage["total_tokens"] + 1}
 
@@ -21,19 +27,29 @@ def total_is_not_the_sum(request: Request, usage: Usage) -> Usage:
     source="sglang#32761 (F109)",
     kind="usage",
     at="usage",
-    noticed_by=[],
+    noticed_by=["protocol/invariants/cached_tokens_are_part_of_the_prompt"],
 )
 def more_cached_than_prompt(request: Request, usage: Usage) -> Usage:
     return {**usage, "prompt_tokens_details": {"cached_tokens": usage["prompt_tokens"] + 2}}
 
 
-@fault("Reasoning is counted as 0 tokens.", source="vllm-ascend#13070 (F111)", kind="usage", at="usage", noticed_by=[])
+@fault(
+    "Reasoning is counted as 0 tokens.",
+    source="vllm-ascend#13070 (F111)",
+    kind="usage",
+    at="usage",
+    noticed_by=["protocol/invariants/reasoning_is_counted"],
+)
 def reasoning_counts_nothing(request: Request, usage: Usage) -> Usage:
     return {**usage, "completion_tokens_details": {"reasoning_tokens": 0}}
 
 
 @fault(
-    "The details of usage are missing.", source="vllm#44398 (F111)", kind="usage", at=("whole", "frames"), noticed_by=[]
+    "The details of usage are missing.",
+    source="vllm#44398 (F111)",
+    kind="usage",
+    at=("whole", "frames"),
+    noticed_by=["protocol/invariants/usage_has_its_details"],
 )
 def details_are_missing(request: Request, value: Any) -> Any:
     for part in value if isinstance(value, list) else [value]:
@@ -44,7 +60,18 @@ def details_are_missing(request: Request, value: Any) -> Any:
     return value
 
 
-@fault("A whole reply has no usage.", source="sglang#954 (F095)", kind="usage", at="whole", noticed_by=[])
+@fault(
+    "A whole reply has no usage.",
+    source="sglang#954 (F095)",
+    kind="usage",
+    at="whole",
+    noticed_by=[
+        "conversation/history/calls_in_history_are_rendered",
+        "protocol/streaming/lanes_agree[call]",
+        "tools/dynamic/a_dynamic_tool_is_rendered",
+        "protocol/invariants/usage_adds_up",
+    ],
+)
 def whole_reply_has_no_usage(request: Request, body: dict[str, Any]) -> dict[str, Any]:
     if request.tools:
         del body["usage"]
@@ -56,7 +83,7 @@ def whole_reply_has_no_usage(request: Request, body: dict[str, Any]) -> dict[str
     source="smg#2564 (F110, F114)",
     kind="usage",
     at="usage",
-    noticed_by=[],
+    noticed_by=["protocol/streaming/lanes_agree", "protocol/usage/both_lanes_count_the_prompt_alike"],
 )
 def lanes_count_differently(request: Request, usage: Usage) -> Usage:
     more = 3 if request.streamed else 0
@@ -67,7 +94,13 @@ def lanes_count_differently(request: Request, usage: Usage) -> Usage:
     }
 
 
-@fault("The usage headers are missing.", source="sglang#39895; P0.18", kind="usage", at="headers", noticed_by=[])
+@fault(
+    "The usage headers are missing.",
+    source="sglang#39895; P0.18",
+    kind="usage",
+    at="headers",
+    noticed_by=["protocol/invariants/usage_headers_agree"],
+)
 def usage_headers_are_missing(request: Request, headers: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in headers.items() if not name.startswith("X-Msh-")}
 
@@ -77,13 +110,19 @@ def usage_headers_are_missing(request: Request, headers: dict[str, str]) -> dict
     source="P0.18 (F110)",
     kind="usage",
     at="headers",
-    noticed_by=[],
+    noticed_by=["protocol/invariants/usage_headers_agree"],
 )
 def usage_header_is_off_by_three(request: Request, headers: dict[str, str]) -> dict[str, str]:
     return {**headers, "X-Msh-Usage-Prompt-Tokens": str(int(headers["X-Msh-Usage-Prompt-Tokens"]) + 3)}
 
 
-@fault("Tokens are counted that nobody sees.", source="sglang#23363 (F041)", kind="usage", at="usage", noticed_by=[])
+@fault(
+    "Tokens are counted that nobody sees.",
+    source="sglang#23363 (F041)",
+    kind="usage",
+    at="usage",
+    noticed_by=["protocol/invariants/counted_tokens_are_visible"],
+)
 def counted_tokens_vanish(request: Request, usage: Usage) -> Usage:
     if not (request.tools and request.streamed and "Call `" in request.question):
         return usage
@@ -101,7 +140,10 @@ def counted_tokens_vanish(request: Request, usage: Usage) -> Usage:
     source="ollama#17944 (F118)",
     kind="limits",
     at=("prompt", "rules"),
-    noticed_by=[],
+    noticed_by=[
+        "protocol/parameters/an_over_long_prompt_is_refused",
+        "protocol/parameters/a_ceiling_beyond_the_window_is_refused",
+    ],
 )
 def long_prompts_are_cut(request: Request, prompt: list[str] | None = None) -> Any:
     if prompt is None:
@@ -115,7 +157,13 @@ def long_prompts_are_cut(request: Request, prompt: list[str] | None = None) -> A
     source="sglang#36552 (F079)",
     kind="usage",
     at="usage",
-    noticed_by=[],
+    noticed_by=[
+        "conversation/history/calls_in_history_are_rendered",
+        "probes/state/a_client_that_leaves_harms_nobody",
+        "protocol/usage/a_longer_prompt_costs_more",
+        "thinking/pass_back/reasoning_in_history_is_rendered",
+        "tools/dynamic/a_dynamic_tool_is_rendered",
+    ],
 )
 def prompt_tokens_are_constant(request: Request, usage: Usage) -> Usage:
     return {
@@ -131,7 +179,7 @@ def prompt_tokens_are_constant(request: Request, usage: Usage) -> Usage:
     source="P1.17",
     kind="sampling",
     at=("whole", "frames"),
-    noticed_by=[],
+    noticed_by=["protocol/parameters/logprobs_are_sound"],
 )
 def logprobs_are_dropped(request: Request, value: Any) -> Any:
     for part in value if isinstance(value, list) else [value]:
@@ -141,7 +189,11 @@ def logprobs_are_dropped(request: Request, value: Any) -> Any:
 
 
 @fault(
-    "A log probability is positive.", source="vllm#42426 (F123)", kind="numerics", at=("whole", "frames"), noticed_by=[]
+    "A log probability is positive.",
+    source="vllm#42426 (F123)",
+    kind="numerics",
+    at=("whole", "frames"),
+    noticed_by=["protocol/parameters/logprobs_are_sound"],
 )
 def a_logprob_is_positive(request: Request, value: Any) -> Any:
     for part in value if isinstance(value, list) else [value]:
@@ -156,7 +208,7 @@ def a_logprob_is_positive(request: Request, value: Any) -> Any:
     source="P1.17 (F176)",
     kind="numerics",
     at=("whole", "frames"),
-    noticed_by=[],
+    noticed_by=["protocol/parameters/logprobs_are_sound"],
 )
 def logprob_bytes_are_wrong(request: Request, value: Any) -> Any:
     for part in value if isinstance(value, list) else [value]:
@@ -171,7 +223,7 @@ def logprob_bytes_are_wrong(request: Request, value: Any) -> Any:
     source="vllm#42426 (F123)",
     kind="numerics",
     at="answer",
-    noticed_by=[],
+    noticed_by=["protocol/invariants/no_text_is_degenerate"],
 )
 def one_character_without_end(request: Request, answer: Answer) -> Answer:
     return answer.misread(content="!" * 120) if "Count from 1 to 60" in request.question else answer
