@@ -40,10 +40,11 @@ _HOME = {
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names.split()}
 
-__all__ = [  # noqa: F822 - provided by __getattr__
+__all__ = [
     "CORE", "LANES", "MOONSHOT", "MUST", "OBSERVE", "OMIT", "SHOULD", "Answer", "Call", "Chat", "Frame",
     "Inconclusive", "Item", "NotApplicable", "Outcome", "Reply", "answer_line", "assistant", "call_key",
-    "calls_exactly", "check", "condition", "degeneration", "developer", "expect", "function", "in_both_lanes", "in_turns", "invariant",
+    "calls_exactly", "check", "condition", "degeneration", "developer", "expect", "function", "in_both_lanes", "in_turns",
+    "invariant",
     "note", "observe", "once", "parse_arguments", "require", "system", "task", "tool_result", "user", "with_tools",
 ]  # fmt: skip
 

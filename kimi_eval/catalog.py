@@ -77,7 +77,9 @@ class Catalog:
 
     def _hint(self, name: str) -> str:
         suites = [claim.suite for claim in self]
-        names = list(dict.fromkeys([*suites, *(suite.split("/")[0] for suite in suites), *(claim.id for claim in self)]))
+        names = list(
+            dict.fromkeys([*suites, *(suite.split("/")[0] for suite in suites), *(claim.id for claim in self)])
+        )
         near = get_close_matches(name, names, n=1)
         if not near:  # right in its last part only
             by_last = {known.rsplit("/", 1)[-1]: known for known in names}

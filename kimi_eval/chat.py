@@ -1,4 +1,4 @@
-"""Chat: what a check talks through. It sends exactly the request that the check spells out, plus what every request has.
+"""Chat: what a check talks through. It sends what the check spells out, plus what every request has.
 
 Every request says its model, effort, lane and token ceiling explicitly; a check overrides each of them by naming it,
 or leaves one out with ``OMIT``.

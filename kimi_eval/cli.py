@@ -307,7 +307,7 @@ def list_(suites: tuple[str, ...], as_json: bool) -> None:
 @cli.command()
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
-def explain(id: str, as_json: bool) -> None:  # noqa: A002 - the word of the user
+def explain(id: str, as_json: bool) -> None:
     """Tell what a check claims, by which source, with which request, and which faults it notices."""
     import json
 
@@ -324,7 +324,7 @@ def explain(id: str, as_json: bool) -> None:  # noqa: A002 - the word of the use
 @click.argument("id")
 @click.option("--curl", is_flag=True, help="Print the command that sends it, and send nothing.")
 @click.option("--target", help="Send it there in place of where it was sent: a URL or a target file.")
-def replay(run: Path, id: str, curl: bool, target: str | None) -> None:  # noqa: A002 - the word of the user
+def replay(run: Path, id: str, curl: bool, target: str | None) -> None:
     """Send a recorded request again and show what differs, or print it as a curl command.
 
     ID is an exchange id, its first digits, or the address of a check. The key is read from $KIMI_API_KEY.

@@ -74,9 +74,7 @@ def simulated(
 
 
 @contextlib.contextmanager
-def embedded(
-    *, seed: str, variant: str = "a", fault: str | None = None, accuracy: float = 1.0
-) -> Iterator[Deployment]:
+def embedded(*, seed: str, variant: str = "a", fault: str | None = None, accuracy: float = 1.0) -> Iterator[Deployment]:
     """Runs the simulated deployment for as long as the block runs, and gives it as a target. Raises Problem.
 
     It is a process of its own, so that its work does not delay our clock, and in a session of its own, so that Ctrl-C

@@ -33,7 +33,7 @@ def described(claim: Claim) -> dict[str, Any]:
     }
 
 
-def noticed_faults(id: str) -> list[str]:  # noqa: A002 - an id
+def noticed_faults(id: str) -> list[str]:
     """The names of the faults that name this claim."""
     from kimi_eval.simulator.faults import all_faults
 

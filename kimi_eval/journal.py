@@ -56,7 +56,7 @@ class Journal:
     def add(self, exchange: Exchange) -> None:
         """Puts one exchange on disk; a later one of the same id takes its place.
 
-        After `close` it does nothing: what a thread still had in hand when the run was ended is asked again on resuming.
+        After `close` it does nothing: what a thread still had in hand then is asked again on resuming.
         """
         data = transcript.encode(exchange)
         with self._lock:
@@ -67,7 +67,7 @@ class Journal:
             self._places[exchange.id] = (start, start + len(data))
             self._files.discard(exchange.id)
 
-    def get(self, id: str) -> Exchange | None:  # noqa: A002 - an id
+    def get(self, id: str) -> Exchange | None:
         """The exchange of that id, or None where there is none, or only a damaged one."""
         try:
             if id in self._files:
@@ -81,7 +81,7 @@ class Journal:
     def close(self) -> None:
         """Gives every exchange a file of its own and removes the journal."""
         with self._lock:
-            for id, place in self._places.items():  # noqa: A001
+            for id, place in self._places.items():
                 scratch = self.folder / f".{id}.tmp"
                 scratch.write_bytes(self._bytes(*place))
                 scratch.replace(self.folder / f"{id}.gz")

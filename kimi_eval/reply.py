@@ -43,7 +43,9 @@ class Frame:
             return self._choices
         except AttributeError:
             listed = self.data.get("choices")
-            self._choices = [choice for choice in listed if isinstance(choice, dict)] if isinstance(listed, list) else []
+            self._choices = (
+                [choice for choice in listed if isinstance(choice, dict)] if isinstance(listed, list) else []
+            )
             return self._choices
 
     @property

@@ -112,9 +112,9 @@ class OutOfBudget(Inconclusive):
 class Runner:
     """One run against one deployment: a Session for every chat, and the judge of every claim.
 
-    ``journal`` keeps the exchanges; without it nothing is recorded. ``on_verdict`` is called once for each verdict as it is reached, ``on_exchange`` for each attempt of a request, both
-    in the runner's event loop. What the journal holds
-    already is not asked again, which is all that resuming is.
+    ``journal`` keeps the exchanges; without it nothing is recorded. What it holds already is not asked again, which is
+    all that resuming is. ``on_verdict`` is called once for each verdict as it is reached, ``on_exchange`` for each
+    attempt of a request, both in the runner's event loop.
     """
 
     def __init__(

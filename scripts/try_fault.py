@@ -32,7 +32,9 @@ def main() -> int:
         noticed, named = failed(card), expected(name)
         print(f"{name}: {len(noticed)} noticed, {len(named)} named, {time.monotonic() - start:.1f} s")
         for verdict in card.verdicts:
-            if verdict.status is Status.ERROR or (verdict.status is Status.INCONCLUSIVE and verdict.address not in named):
+            if verdict.status is Status.ERROR or (
+                verdict.status is Status.INCONCLUSIVE and verdict.address not in named
+            ):
                 print(f"  {verdict.status} {verdict.address}: {verdict.reason.strip()[-200:]}")
         for address in sorted(noticed ^ named):
             finding = next((v.findings[0] for v in card.verdicts if v.address == address and v.findings), "")

@@ -42,7 +42,9 @@ def fixed(data: bytes) -> Behaviour:
 
 def error(status: str, message: str) -> Behaviour:
     """Always that error."""
-    return fixed(reply(json.dumps({"error": {"message": message, "type": "invalid_request_error"}}).encode(), status=status))
+    return fixed(
+        reply(json.dumps({"error": {"message": message, "type": "invalid_request_error"}}).encode(), status=status)
+    )
 
 
 async def silent(writer: asyncio.StreamWriter, request: dict[str, Any]) -> None:
@@ -153,7 +155,14 @@ class Hostile:
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
                 method, path, *_ = head.split()
-                length = next((int(line.split(":")[1]) for line in head.lower().split("\r\n") if line.startswith("content-length:")), 0)
+                length = next(
+                    (
+                        int(line.split(":")[1])
+                        for line in head.lower().split("\r\n")
+                        if line.startswith("content-length:")
+                    ),
+                    0,
+                )
                 body = await reader.readexactly(length)
                 request = json.loads(body) if body[:1] == b"{" and body.endswith(b"}") else {}
                 if not path.startswith(f"{self.prefix}/"):

@@ -63,7 +63,9 @@ def test_connection_refused(tmp_path: Path) -> None:
 def test_tls_with_a_certificate_that_nobody_trusts(tmp_path: Path) -> None:
     key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
     subject = ["-subj", "/CN=127.0.0.1", "-days", "2", "-keyout", str(key), "-out", str(cert)]
-    if subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject], capture_output=True, check=False
+    ).returncode:
         pytest.skip("openssl is not on this machine")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
@@ -173,7 +175,10 @@ def test_a_server_that_turns_hostile_ends_the_claims_and_not_the_run(behaviour: 
 
 
 def test_memory_stays_bounded(tmp_path: Path) -> None:
-    measure = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], capture_output=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    measure = (
+        "import resource, subprocess, sys; subprocess.run(sys.argv[1:], capture_output=True);"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+    )
     for behaviour in ("one_long_line", "endless", "gzip_bomb"):
         with Hostile(behaviour, well_until=1) as server:
             words = [target(tmp_path, server.url), "--suite=protocol/usage", f"--out={tmp_path / behaviour}"]
@@ -189,7 +194,10 @@ def test_memory_stays_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("base_url: http://h/v1\nhardwre: {sku: H200}\n", "target.yaml:2: 'hardwre' is not a known key; did you mean 'hardware'?"),
+        (
+            "base_url: http://h/v1\nhardwre: {sku: H200}\n",
+            "target.yaml:2: 'hardwre' is not a known key; did you mean 'hardware'?",
+        ),
         ("base_url: http://h/v1\nhardware:\n  sku: H200\n  cuont: 8\n", "target.yaml:4: 'hardware.cuont'"),
         ("base_url: http://h/v1\nlimits: {concurrency: many}\n", "target.yaml:2: limits.concurrency"),
         ("model: kimi\n", "'base_url' is missing"),
@@ -280,7 +288,16 @@ def test_an_interrupted_run_keeps_everything_and_says_how_to_go_on(how: signal.S
 
 
 def test_a_key_is_nowhere(tmp_path: Path) -> None:
-    echo = dict(COMPLETION, choices=[{"index": 0, "message": {"role": "assistant", "content": f"key {SECRET} and header s3cret-header"}, "finish_reason": "stop"}])
+    echo = dict(
+        COMPLETION,
+        choices=[
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": f"key {SECRET} and header s3cret-header"},
+                "finish_reason": "stop",
+            }
+        ],
+    )
     folder = tmp_path / "r"
     behaviour = fixed(reply(json.dumps(echo).encode(), more=f"X-Echo: Bearer {SECRET}\r\n"))
     with Hostile(behaviour) as server:

@@ -118,7 +118,12 @@ def test_junitxml_names_level_and_source(tmp_path: Path) -> None:
 
 
 def test_serial_gives_the_same_verdicts(tmp_path: Path) -> None:
-    chosen = ("suites/protocol/test_errors.py", "suites/protocol/test_invariants.py", "-k", "broken_json or usage_adds_up")
+    chosen = (
+        "suites/protocol/test_errors.py",
+        "suites/protocol/test_invariants.py",
+        "-k",
+        "broken_json or usage_adds_up",
+    )
     run(*chosen, f"--out={tmp_path / 'ahead'}")
     serial = run(*chosen, "--serial", f"--out={tmp_path / 'serial'}")
 
@@ -129,7 +134,14 @@ def test_serial_gives_the_same_verdicts(tmp_path: Path) -> None:
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
     with SimulatedDeployment(max_model_len=WINDOW, seconds_per_frame=0.02) as server:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", "suites/tools", f"--target={server.base_url}", f"--out={tmp_path / 'run'}"],
+            [
+                sys.executable,
+                "-m",
+                "pytest",
+                "suites/tools",
+                f"--target={server.base_url}",
+                f"--out={tmp_path / 'run'}",
+            ],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             text=True,

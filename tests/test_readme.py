@@ -64,5 +64,17 @@ def test_every_example_target_loads(path: Path) -> None:
 def test_there_are_examples_for_the_backends_of_interest() -> None:
     names = " ".join(path.stem for path in TARGETS)
 
-    for wanted in ("official", "vllm", "sglang", "tokenspeed", "nim", "m890", "810e", "ascend", "mi355x", "h200", "qwen"):
+    for wanted in (
+        "official",
+        "vllm",
+        "sglang",
+        "tokenspeed",
+        "nim",
+        "m890",
+        "810e",
+        "ascend",
+        "mi355x",
+        "h200",
+        "qwen",
+    ):
         assert wanted in names

@@ -1,4 +1,4 @@
-"""Tasks: the same items everywhere, gold at 1, an empty and a near-miss answer at 0, and outcomes that mean something."""
+"""Tasks: the same items everywhere, gold at 1, an empty and a near-miss answer at 0, outcomes that mean something."""
 
 from __future__ import annotations
 
@@ -55,7 +55,9 @@ def reply(content: str | None = "", *, calls: list[tuple[str, Any]] = [], **more
 def replies(messages: tuple[dict[str, Any], ...]) -> Answer:
     return Answer(
         tuple(
-            reply(message.get("content", ""), calls=[(c["name"], c["arguments"]) for c in message.get("tool_calls", [])])
+            reply(
+                message.get("content", ""), calls=[(c["name"], c["arguments"]) for c in message.get("tool_calls", [])]
+            )
             for message in messages
         )
     )

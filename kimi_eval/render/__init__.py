@@ -17,7 +17,7 @@ _MODULES = {
 FORMATS = tuple(sorted(_MODULES))
 
 
-def render(card: Scorecard, format: str, **options: Any) -> str:  # noqa: A002 (the word the command line uses)
+def render(card: Scorecard, format: str, **options: Any) -> str:
     """The card in that format, ending in one newline. It holds no lone surrogate, so that it can be written as UTF-8.
 
     Options are those of the format's own ``render``. All take ``directory``, the run directory as the commands that
@@ -27,7 +27,7 @@ def render(card: Scorecard, format: str, **options: Any) -> str:  # noqa: A002 (
     return cast(str, _module(format).render(card, **options))
 
 
-def file_name(format: str) -> str:  # noqa: A002
+def file_name(format: str) -> str:
     """What the file of that format is called inside a run directory. Raises KeyError where there is no such format."""
     return cast(str, _module(format).FILE)
 

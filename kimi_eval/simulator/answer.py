@@ -81,8 +81,7 @@ def cut_to_budget(answer: Answer, budget: int, *, keep_open_call: bool) -> Answe
         if keep_open_call and room > 0:
             calls.append(replace(call, arguments="".join(pieces(call.arguments)[:room])))
         break
-    cut = replace(answer, reasoning=reasoning, content=content, calls=tuple(calls), finish_reason="length")
-    return cut
+    return replace(answer, reasoning=reasoning, content=content, calls=tuple(calls), finish_reason="length")
 
 
 def _take(text: str, budget: int) -> tuple[str, int]:

@@ -11,8 +11,9 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from kimi_eval.simulator.answer import Answer, Call
-from kimi_eval.simulator.instance import arguments_for, compact, completion, leading_json, minimal
+from kimi_eval.simulator.instance import arguments_for, completion, leading_json, minimal
 from kimi_eval.simulator.memory import recall, tool_results
+from kimi_eval.simulator.render import compact
 from kimi_eval.simulator.request import Request, text_of
 from kimi_eval.simulator.thought import think
 from kimi_eval.simulator.tooling import asked_calls, weather_calls
@@ -71,7 +72,9 @@ def _structured(request: Request) -> Answer | None:
         return None
     schema = request.schema
     match = _OBJECT.search(request.question) or _EXACTLY.search(request.question)
-    literal = leading_json(request.question[match.end() if match.re is _OBJECT else match.start(1) :]) if match else None
+    literal = (
+        leading_json(request.question[match.end() if match.re is _OBJECT else match.start(1) :]) if match else None
+    )
     if literal is not None and (schema is None or _allowed(literal, request)):
         return Answer(content=literal)
     return Answer(content='{"answer":"ok"}' if schema is None else compact(minimal(schema)))

@@ -35,7 +35,12 @@ class Connection:
 
     def become(self, other: Connection) -> None:
         """Send the other response instead."""
-        self.status, self.headers, self.chunks, self.streamed = other.status, other.headers, other.chunks, other.streamed
+        self.status, self.headers, self.chunks, self.streamed = (
+            other.status,
+            other.headers,
+            other.chunks,
+            other.streamed,
+        )
 
     async def pause(self, seconds: float) -> None:
         """Let time pass before anything is sent."""

@@ -66,7 +66,7 @@ def _typed(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int) 
 
 def _number(schema: dict[str, Any], *, whole: bool) -> int | float:
     low, high = schema.get("minimum", 0), schema.get("maximum")
-    value = low if high is None or low <= high else high
+    value: int | float = low if high is None or low <= high else high
     return math.ceil(value) if whole else value
 
 
@@ -91,7 +91,22 @@ def completion(prefix: str) -> str | None:
     """A short text that turns the beginning of a JSON object into a whole one."""
     if not prefix.lstrip().startswith("{"):
         return None
-    for ending in ("", "}", "1}", '"}', "]}", "1]}", '"]}', "1}}", '"ok":1}', ":1}", '":1}', '"ok"}', '"answer":"ok"}', "}}"):
+    for ending in (
+        "",
+        "}",
+        "1}",
+        '"}',
+        "]}",
+        "1]}",
+        '"]}',
+        "1}}",
+        '"ok":1}',
+        ":1}",
+        '":1}',
+        '"ok"}',
+        '"answer":"ok"}',
+        "}}",
+    ):
         try:
             json.loads(prefix + ending)
         except ValueError:

@@ -41,7 +41,7 @@ def _text(arguments: Any) -> str:
 
 
 def wrong(text: str) -> str:
-    """The text with its last digit changed; without a digit, its last capital option letter; else its last word lost."""
+    """The text with its last digit changed; without one its last option letter; without that its last word."""
     digits = list(re.finditer(r"\d", text))
     if digits:
         place = digits[-1].start()

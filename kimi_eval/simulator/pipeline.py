@@ -100,9 +100,7 @@ class Pipeline:
             return Refusal("Incorrect API key provided", 401, "incorrect_api_key_error")
         return None
 
-    def _refusal(
-        self, request: Request, body: Any, authorization: str | None, skipped: set[str]
-    ) -> Refusal | None:
+    def _refusal(self, request: Request, body: Any, authorization: str | None, skipped: set[str]) -> Refusal | None:
         refusal = None if "authentication" in skipped else self._authentication(authorization)
         if refusal is None and not isinstance(body, dict):
             refusal = Refusal("Invalid request: the body must be a JSON object")

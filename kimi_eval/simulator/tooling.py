@@ -7,7 +7,8 @@ import re
 from typing import Any
 
 from kimi_eval.simulator.answer import Call
-from kimi_eval.simulator.instance import compact, leading_json, minimal
+from kimi_eval.simulator.instance import leading_json, minimal
+from kimi_eval.simulator.render import compact
 from kimi_eval.simulator.request import Request, as_dict
 
 _ASKED = re.compile(r"Call `([^`\n]+)` with exactly these arguments:")

@@ -152,13 +152,15 @@ async def a_partial_message_is_continued(chat: Chat) -> None:
     variants=("absent", "null", "empty"),
 )
 async def history_without_reasoning(chat: Chat) -> None:
-    more: dict[str, Any] = {"absent": {}, "null": {"reasoning_content": None}, "empty": {"reasoning_content": ""}}[
-        chat.variant
-    ]
+    forms: dict[str, dict[str, Any]] = {
+        "absent": {},
+        "null": {"reasoning_content": None},
+        "empty": {"reasoning_content": ""},
+    }
     reply = await chat.ask(
         [
             user("What is the weather in Oslo?"),
-            assistant("", tool_calls=[made("get_weather_0", '{"city": "Oslo"}')], **more),
+            assistant("", tool_calls=[made("get_weather_0", '{"city": "Oslo"}')], **forms[chat.variant]),
             tool_result("get_weather_0", "rain, 9 C"),
         ],
         tools=[WEATHER],

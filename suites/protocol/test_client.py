@@ -23,7 +23,7 @@ async def the_client_reads_an_answer(chat: Chat) -> None:
     "The official client reads two calls as they arrived.", MUST, spec="knowledge/engines.md §6", rests_on_model=True
 )
 async def the_client_reads_calls(chat: Chat) -> None:
-    asked = 'Call `note` with exactly these arguments: {"text": "first"}\nCall `note` with exactly these arguments: {"text": "second"}'
+    asked = "\n".join(f'Call `note` with exactly these arguments: {{"text": "{text}"}}' for text in ("first", "second"))
     reply, reading = await chat.read_with_client(
         [user(asked)], tools=[function("note", {"text": {"type": "string"}})], tool_choice="required"
     )

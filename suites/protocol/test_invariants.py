@@ -1,6 +1,7 @@
 """Invariants: what every reply of a run must satisfy, whatever was asked."""
 
 import re
+from typing import Any
 
 from kimi_eval import (
     MOONSHOT,
@@ -16,7 +17,7 @@ from kimi_eval import (
 
 FINISH_REASONS = {"stop", "length", "tool_calls", "content_filter"}
 
-# Whole markers of the K3 and K2 formats, and the attribute syntax that is left when the markers themselves are stripped.
+# Whole markers of the K3 and K2 formats, and the attribute syntax that is left where only the markers were stripped.
 _MARKER = re.compile(
     r"<\|[a-z_]{2,40}\|>|</?think>|<\|?(?:open|close|sep|end_of_msg)\|?>|\|>|<\|"
     r"|\bcall tool=\"|\bargument key=\"|tool_calls?_section_(?:begin|end)|tool_call_argument_begin"
@@ -240,7 +241,7 @@ def usage_adds_up(reply: Reply) -> None:
                 and good
             )
         if good:
-            total = counts["prompt_tokens"] + counts["completion_tokens"]
+            total = usage["prompt_tokens"] + usage["completion_tokens"]
             expect(counts["total_tokens"], f"{where}.total_tokens").equals(total)
             expect(counts["prompt_tokens"], f"{where}.prompt_tokens").at_least(1)
 
@@ -324,7 +325,7 @@ def errors_are_json(reply: Reply) -> None:
     over="errors",
 )
 def errors_have_the_envelope(reply: Reply) -> None:
-    nested = reply.body.get("error") if isinstance(reply.body, dict) else None
+    nested: Any = reply.body.get("error") if isinstance(reply.body, dict) else None
     if expect(nested, "error").is_a(dict, "an object"):
         expect(nested.get("message"), "error.message").is_text()
         expect(nested.get("type"), "error.type").is_text()

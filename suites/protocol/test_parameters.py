@@ -1,5 +1,7 @@
 """Parameters: what is fixed, what is kept, what is refused. Every refusal has a sane twin in the same run."""
 
+from typing import Any
+
 from kimi_eval import (
     MOONSHOT,
     MUST,
@@ -41,7 +43,7 @@ async def top_p_is_fixed(chat: Chat) -> None:
     contract=MOONSHOT,
 )
 async def penalties_are_fixed(chat: Chat) -> None:
-    await chat.refuses(ONE_WORD, right={chat.variant: 0}, **{chat.variant: 0.5})
+    await chat.refuses(ONE_WORD, right={chat.variant: 0}, **dict[str, Any]({chat.variant: 0.5}))
 
 
 @check("One answer is given: n = 2 is refused with 400.", MUST, spec="KVV params; protocol.md §2.1", contract=MOONSHOT)
@@ -61,7 +63,7 @@ async def fixed_values_are_accepted(chat: Chat) -> None:
     variants=("temperature_is_text", "temperature_is_minus_one", "top_p_is_two", "n_is_zero"),
 )
 async def impossible_values_are_refused(chat: Chat) -> None:
-    wrong: dict[str, dict[str, object]] = {
+    wrong: dict[str, dict[str, Any]] = {
         "temperature_is_text": {"temperature": "hot"},
         "temperature_is_minus_one": {"temperature": -1},
         "top_p_is_two": {"top_p": 2},
@@ -203,8 +205,8 @@ async def logprobs_are_sound(chat: Chat) -> None:
         note("logprobs.content[].bytes", f"bytes that spell the answer {reply.text!r}", repr(joined[:200]))
 
 
-def _logprobs(reply: Reply) -> list[object]:
-    found: list[object] = []
+def _logprobs(reply: Reply) -> list[Any]:
+    found: list[Any] = []
     for holder in [choice for _, choice in reply.choices()] if reply.is_stream else [reply.choice]:
         logprobs = holder.get("logprobs")
         if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):

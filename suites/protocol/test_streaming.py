@@ -1,5 +1,7 @@
 """Streaming: the grammar of every streamed reply, P0 and P1 of the vendor stream rules (protocol.md §3.4)."""
 
+from typing import Any
+
 from kimi_eval import (
     MOONSHOT,
     MUST,
@@ -14,7 +16,6 @@ from kimi_eval import (
     require,
     user,
 )
-
 
 # --- framing ----------------------------------------------------------------------------------------------------------
 
@@ -227,7 +228,7 @@ def boundary_frame_ends_the_reasoning(reply: Reply) -> None:
 # --- tool calls -------------------------------------------------------------------------------------------------------
 
 
-def _pieces(reply: Reply) -> list[tuple[str, dict]]:  # type: ignore[type-arg]
+def _pieces(reply: Reply) -> list[tuple[str, dict[str, Any]]]:
     return [
         (frame.where, piece)
         for frame in reply.frames
@@ -237,8 +238,13 @@ def _pieces(reply: Reply) -> list[tuple[str, dict]]:  # type: ignore[type-arg]
     ]
 
 
-def _opening(reply: Reply) -> list[tuple[str, dict]]:  # type: ignore[type-arg]
-    first = {}
+def _function(piece: dict[str, Any]) -> dict[str, Any]:
+    function = piece.get("function")
+    return function if isinstance(function, dict) else {}
+
+
+def _opening(reply: Reply) -> list[tuple[str, dict[str, Any]]]:
+    first: dict[Any, tuple[str, dict[str, Any]]] = {}
     for where, piece in _pieces(reply):
         first.setdefault(piece.get("index"), (where, piece))
     return list(first.values())
@@ -247,7 +253,7 @@ def _opening(reply: Reply) -> list[tuple[str, dict]]:  # type: ignore[type-arg]
 @invariant("The first piece of a call has its id, its type and its name.", MUST, spec="P0.13", over="streams")
 def opening_piece_names_the_call(reply: Reply) -> None:
     for where, piece in _opening(reply):
-        function = piece.get("function") if isinstance(piece.get("function"), dict) else {}
+        function = _function(piece)
         expect(piece.get("id"), f"{where}: tool_calls id").is_text()
         expect(piece.get("type"), f"{where}: tool_calls type").equals("function")
         expect(function.get("name"), f"{where}: tool_calls function.name").is_text()
@@ -258,7 +264,7 @@ def opening_piece_names_the_call(reply: Reply) -> None:
 )
 def opening_piece_has_empty_arguments(reply: Reply) -> None:
     for where, piece in _opening(reply):
-        function = piece.get("function") if isinstance(piece.get("function"), dict) else {}
+        function = _function(piece)
         expect(function.get("arguments"), f"{where}: arguments of the first piece").equals("")
 
 
@@ -268,7 +274,7 @@ def later_pieces_only_add_arguments(reply: Reply) -> None:
     for where, piece in _pieces(reply):
         if id(piece) in opening:
             continue
-        function = piece.get("function") if isinstance(piece.get("function"), dict) else {}
+        function = _function(piece)
         if piece.get("id") or function.get("name"):
             note(
                 where, "only index and arguments in a later piece", f"id {piece.get('id')!r}, {function.get('name')!r}"
@@ -286,7 +292,7 @@ def later_pieces_only_add_arguments(reply: Reply) -> None:
 def later_pieces_have_no_other_keys(reply: Reply) -> None:
     opening = [id(piece) for _, piece in _opening(reply)]
     for where, piece in _pieces(reply):
-        function = piece.get("function") if isinstance(piece.get("function"), dict) else {}
+        function = _function(piece)
         keys = sorted(piece) + [f"function.{name}" for name in sorted(function)]
         if id(piece) not in opening and keys != ["function", "index", "function.arguments"]:
             note(where, "index and function.arguments", ", ".join(keys))
@@ -427,7 +433,9 @@ async def internal_content_has_token_ids(chat: Chat) -> None:
                 ids = internal.get("token_ids") if isinstance(internal, dict) else None
                 require(
                     expect(ids, f"{frame.where}: internal_content.token_ids").satisfies(
-                        lambda ids: isinstance(ids, list) and ids and all(isinstance(i, int) and i >= 0 for i in ids),
+                        lambda ids: (
+                            isinstance(ids, list) and bool(ids) and all(isinstance(i, int) and i >= 0 for i in ids)
+                        ),
                         "a non-empty list of integers",
                     )
                 )
@@ -441,7 +449,7 @@ async def internal_content_has_token_ids(chat: Chat) -> None:
 )
 async def lanes_agree(chat: Chat) -> None:
     if chat.variant == "text":
-        messages, more = [user("What is 40 + 2?")], {}
+        messages, more = [user("What is 40 + 2?")], dict[str, Any]()
     else:
         messages = [user('Call `note` with exactly these arguments: {"text": "two lanes"}')]
         more = {"tools": [function("note", {"text": {"type": "string"}})], "tool_choice": "required"}

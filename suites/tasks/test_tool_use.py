@@ -37,7 +37,8 @@ def calls_that_a_question_needs(draw: random.Random) -> Item:
     price = draw.randint(5, 90)
     results[call_key("get_price", {"item": item})] = f"{price} euros"
     listed = ", ".join(f"'{store}'" for store in stores)
-    text = f"For report {draw.randint(1000, 9999)}: how many pieces of '{item}' are there in each of these stores: {listed}?"
+    report = draw.randint(1000, 9999)
+    text = f"For report {report}: how many pieces of '{item}' are there in each of these stores: {listed}?"
     if want_price:
         text += " And what does one piece cost?"
     text += " Look everything up with the tools in one step, with the names exactly as I wrote them."

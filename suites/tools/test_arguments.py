@@ -1,5 +1,8 @@
 """Arguments: what a tool is called with is exactly what was meant, whatever it looks like."""
 
+import json
+from typing import Any
+
 from kimi_eval import MUST, SHOULD, Chat, check, expect, function, in_both_lanes, require, user
 
 ECHO = function("echo", {"text": {"type": "string"}}, description="Gives the text back.")
@@ -137,7 +140,7 @@ async def no_parameters_is_an_empty_object(chat: Chat) -> None:
     variants=("true", "false", "absent"),
 )
 async def strict_is_accepted(chat: Chat) -> None:
-    strict = {"true": {"strict": True}, "false": {"strict": False}, "absent": {}}[chat.variant]
+    strict: dict[str, Any] = {"true": {"strict": True}, "false": {"strict": False}, "absent": {}}[chat.variant]
     tool = function("echo", {"text": {"type": "string"}}, **strict)
     reply = await chat.answer([user("Say hello with the tool.")], tools=[tool], tool_choice="required")
 
@@ -146,6 +149,4 @@ async def strict_is_accepted(chat: Chat) -> None:
 
 def json_of(value: object) -> str:
     """The JSON that a prompt asks for, in ASCII only where the text is."""
-    import json
-
     return json.dumps(value, ensure_ascii=False)

@@ -73,5 +73,5 @@ async def other_forms_are_refused(chat: Chat) -> None:
         "twice_across_messages": [system("", tools=[STOCK]), question, system("", tools=[STOCK])],
         "like_a_tool_of_the_request": [system("", tools=[STOCK]), question],
     }
-    more = {"tools": [STOCK]} if chat.variant == "like_a_tool_of_the_request" else {}
+    more: dict[str, Any] = {"tools": [STOCK]} if chat.variant == "like_a_tool_of_the_request" else {}
     await chat.refuses(wrong[chat.variant], right={"messages": [system("", tools=[STOCK]), question]}, **more)

@@ -1,6 +1,20 @@
 """tool_choice: auto may call, none forbids, required forces; anything else is refused."""
 
-from kimi_eval import MOONSHOT, MUST, OBSERVE, OMIT, SHOULD, Chat, Inconclusive, check, expect, function, note, observe, user
+from kimi_eval import (
+    MOONSHOT,
+    MUST,
+    OBSERVE,
+    OMIT,
+    SHOULD,
+    Chat,
+    Inconclusive,
+    check,
+    expect,
+    function,
+    note,
+    observe,
+    user,
+)
 
 WEATHER = function("get_weather", {"city": {"type": "string"}}, description="The current weather in a city.")
 SMALL_TALK = [user("Hi, how are you today?")]

@@ -148,8 +148,9 @@ def only_the_first_part_is_read(request: Request, body: Body) -> Body:
 )
 def earlier_turns_are_forgotten(request: Request, body: Body) -> Body:
     messages = body.get("messages")
-    talk = isinstance(messages, list) and len(messages) > 2 and not body.get("tools")
-    if talk and all(isinstance(m, dict) and m.get("role") in ("user", "assistant") for m in messages):
+    if not isinstance(messages, list) or len(messages) < 3 or body.get("tools"):
+        return body
+    if all(isinstance(message, dict) and message.get("role") in ("user", "assistant") for message in messages):
         return {**body, "messages": messages[-1:]}
     return body
 

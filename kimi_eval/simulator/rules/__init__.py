@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kimi_eval.simulator.request import Request
-from kimi_eval.simulator.rules import sampling, conversation, media, declarations, dynamic, choice, formats  # noqa: F401, I001
+from kimi_eval.simulator.rules import choice, conversation, declarations, dynamic, formats, media, sampling  # noqa: F401
 from kimi_eval.simulator.rules.rule import RULES, Refusal
 
 __all__ = ["RULES", "SERVER_RULES", "Refusal", "first_refusal"]

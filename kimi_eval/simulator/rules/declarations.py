@@ -51,7 +51,9 @@ def tool_names_are_identifiers(request: Request) -> Verdict:
     for function in functions(request):
         name = function.get("name")
         if isinstance(name, str) and not _NAME.fullmatch(name):
-            return f"Invalid request: function name {name[:80]!r} is invalid, must match ^[A-Za-z_][A-Za-z0-9_-]{{0,255}}$"
+            return (
+                f"Invalid request: function name {name[:80]!r} is invalid, must match ^[A-Za-z_][A-Za-z0-9_-]{{0,255}}$"
+            )
     return None
 
 
@@ -59,7 +61,9 @@ def tool_names_are_identifiers(request: Request) -> Verdict:
 def tool_names_are_unique(request: Request) -> Verdict:
     seen: set[Any] = set()
     for tool in as_list(request.body.get("tools")):
-        name = tool["function"].get("name") if isinstance(tool, dict) and isinstance(tool.get("function"), dict) else None
+        name = (
+            tool["function"].get("name") if isinstance(tool, dict) and isinstance(tool.get("function"), dict) else None
+        )
         if name is not None and name in seen:
             return f"Invalid request: function name {name} is duplicated"
         seen.add(name)

@@ -62,6 +62,8 @@ def schema_is_moonshot_flavoured(request: Request) -> Verdict:
     if declared is None or declared.get("strict") is False or not isinstance(declared.get("schema"), dict):
         return None
     problem = violation(declared["schema"], root_must_be_object=False)
-    return f"invalid response_format: json_schema.schema is not a valid moonshot flavored json schema, <{problem}>" if (
-        problem
-    ) else None
+    return (
+        f"invalid response_format: json_schema.schema is not a valid moonshot flavored json schema, <{problem}>"
+        if (problem)
+        else None
+    )
