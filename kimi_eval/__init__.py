@@ -40,12 +40,12 @@ _HOME = {
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names.split()}
 
-__all__ = [
+__all__ = [  # provided by __getattr__
     "CORE", "LANES", "MOONSHOT", "MUST", "OBSERVE", "OMIT", "SHOULD", "Answer", "Call", "Chat", "Frame",
     "Inconclusive", "Item", "NotApplicable", "Outcome", "Reply", "answer_line", "assistant", "call_key",
-    "calls_exactly", "check", "condition", "degeneration", "developer", "expect", "function", "in_both_lanes", "in_turns",
-    "invariant",
-    "note", "observe", "once", "parse_arguments", "require", "system", "task", "tool_result", "user", "with_tools",
+    "calls_exactly", "check", "condition", "degeneration", "developer", "expect", "function", "in_both_lanes",
+    "in_turns", "invariant", "note", "observe", "once", "parse_arguments", "require", "system", "task",
+    "tool_result", "user", "with_tools",
 ]  # fmt: skip
 
 

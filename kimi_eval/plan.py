@@ -40,17 +40,20 @@ class Estimate:
         return {"schema": "kimi-eval/estimate/1", **asdict(self)}
 
 
-async def rehearse(order: Order, target: Deployment | None) -> Estimate:
+async def rehearse(
+    order: Order, target: Deployment | None, selection: Sequence[tuple[str, Claim]] | None = None
+) -> Estimate:
     """Has every selected conversation with the order's deployment, which is a simulated one, and adds up.
 
-    ``target`` is the deployment that the run is for: its prices, ceilings and declared capabilities count.
+    ``selection`` are the claims, those of the order where it is not given. ``target`` is the deployment that the run
+    is for: its prices, ceilings and declared capabilities count.
     """
     wanted = target or order.deployment
     profile = named(wanted.profile or "moonshot")
     declared = wanted.capabilities.model_dump(exclude_none=True)
     capabilities = Capabilities(**{"max_model_len": 1_048_576, **profile.capabilities, **declared})
     rehearsal = order.deployment.model_copy(update={"limits": wanted.limits})
-    selection = order.selection()
+    selection = order.selection() if selection is None else selection
     seen: list[Exchange] = []
     runner = Runner(rehearsal, profile, capabilities, None, order.settings, on_exchange=seen.append)
     async with runner.connected():

@@ -232,7 +232,9 @@ class Engine:
 
         with self._exit, simulated(self.catalog, seed=self.given["seed"]) as server:
             order = replace(self.order, deployment=from_url(server.base_url))
-            return table(asyncio.run(rehearse(order, self.order.deployment if self.given["target"] else None)))
+            return table(
+                asyncio.run(rehearse(order, self.order.deployment if self.given["target"] else None, self.selection))
+            )
 
     def start(self) -> None:
         """Looks at the deployment, then starts the runner ahead of pytest. Raises Problem."""

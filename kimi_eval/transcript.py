@@ -139,7 +139,7 @@ def decode(data: bytes) -> Exchange:
     ends = list(itertools.accumulate(length for _, length in head["arrivals"]))
     if (ends[-1] if ends else 0) != len(raw):
         raise ValueError("the recorded bytes and their arrival table disagree")
-    starts = [0, *ends[:-1]]
+    starts = [0, *ends][: len(ends)]
     return Exchange(
         id=head["id"],
         case=head["case"],

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
@@ -14,7 +15,7 @@ from kimi_eval.simulator.answer import Answer, Call
 from kimi_eval.simulator.instance import arguments_for, completion, leading_json, minimal
 from kimi_eval.simulator.memory import recall, tool_results
 from kimi_eval.simulator.render import compact
-from kimi_eval.simulator.request import Request, text_of
+from kimi_eval.simulator.request import Request, as_dict, as_list, text_of
 from kimi_eval.simulator.thought import think
 from kimi_eval.simulator.tooling import asked_calls, weather_calls
 
@@ -26,7 +27,7 @@ _ONE_WORD = re.compile(r"Answer every question with exactly the word [\"'`]?([^\
 _EXACTLY = re.compile(r"Reply with exactly this and nothing else:(.*)", re.DOTALL)
 _VERBATIM = re.compile(r"Repeat the following text verbatim between <<< and >>>:\s*<<<(.*)>>>", re.DOTALL)
 _SUM = re.compile(r"What is (-?\d+) ?([+*x×−-]) ?(-?\d+)")
-_COUNT = re.compile(r"[Cc]ount from (-?\d+) to (-?\d+)(?:,? separated by (commas|spaces|line breaks))?")
+_COUNT = re.compile(r"[Cc]ount from (-?\d{1,18}) to (-?\d{1,18})(?:,? separated by (commas|spaces|line breaks))?")
 _OBJECT = re.compile(r"Give exactly this object:")
 _LONGEST_COUNT = 200_000
 
@@ -103,16 +104,16 @@ def _results(request: Request) -> Answer | None:
     if request.last.get("role") != "tool":
         return None
     if not request.parallel and request.tool_choice != "none":
-        called = {call for message in request.messages for call in _arguments(message)}
+        called = [text for message in request.messages for text in _arguments(message)]
         rest = [call for call in weather_calls(request) if call.arguments not in called]
         if rest:
             return Answer(calls=tuple(rest))
     return Answer(content="; ".join(tool_results(request)))
 
 
-def _arguments(message: dict[str, object]) -> list[str]:
-    calls = message.get("tool_calls")
-    return [call["function"]["arguments"] for call in calls] if isinstance(calls, list) else []
+def _arguments(message: dict[str, Any]) -> list[Any]:
+    calls = [as_dict(call) for call in as_list(message.get("tool_calls"))]
+    return [as_dict(call.get("function")).get("arguments") for call in calls]
 
 
 def _exact(request: Request) -> Answer | None:

@@ -8,27 +8,34 @@ import re
 from typing import Any
 
 from kimi_eval.simulator.render import compact
+from kimi_eval.simulator.request import as_dict, as_list
 from kimi_eval.simulator.rules.mfjs import resolve
+from kimi_eval.simulator.rules.rule import is_int, is_number
 
 _BLANK_OR_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\s+', re.DOTALL)
 _DEEP = 6
+_MOST_REFERENCES = 16
+_LARGEST_COUNT = 100_000
 
 
-def minimal(schema: Any, root: dict[str, Any] | None = None, depth: int = 0) -> Any:
-    """A valid value with every property; below some depth only the required ones, so that recursion ends."""
-    if not isinstance(schema, dict) or not schema:
+def minimal(schema: Any, root: dict[str, Any] | None = None, depth: int = 0, references: int = 0) -> Any:
+    """A valid value with every property; below some depth only the required ones, so that recursion ends.
+
+    A malformed or endless schema, which only a skipped rule lets in, yields some value all the same.
+    """
+    if not isinstance(schema, dict) or not schema or references > _MOST_REFERENCES:
         return {} if depth == 0 else "text"
     root = schema if root is None else root
     if isinstance(schema.get("$ref"), str):
-        return minimal(resolve(schema["$ref"], root), root, depth + 1)
+        return minimal(resolve(schema["$ref"], root), root, depth + 1, references + 1)
     for keyword in ("anyOf", "oneOf"):
-        if isinstance(schema.get(keyword), list) and schema[keyword]:
-            return minimal(_option(schema[keyword], depth), root, depth + 1)
+        if as_list(schema.get(keyword)):
+            return minimal(_option(schema[keyword], depth), root, depth + 1, references)
     if "const" in schema:
         return schema["const"]
-    if isinstance(schema.get("enum"), list) and schema["enum"]:
+    if as_list(schema.get("enum")):
         return schema["enum"][0]
-    return _typed(_type_of(schema), schema, root, depth)
+    return _typed(_type_of(schema), schema, root, depth, references)
 
 
 def _option(options: list[Any], depth: int) -> Any:
@@ -45,28 +52,35 @@ def _type_of(schema: dict[str, Any]) -> str:
     return kind if isinstance(kind, str) else ("object" if "properties" in schema else "string")
 
 
-def _typed(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int) -> Any:
+def _typed(kind: str, schema: dict[str, Any], root: dict[str, Any], depth: int, references: int) -> Any:
     if kind == "object":
-        properties = schema.get("properties") or {}
-        required = schema.get("required") or []
+        properties = as_dict(schema.get("properties"))
+        required = [name for name in as_list(schema.get("required")) if isinstance(name, str)]
         names = list(properties) if depth < _DEEP else [name for name in properties if name in required]
-        value = {name: minimal(properties[name], root, depth + 1) for name in names}
+        value = {name: minimal(properties[name], root, depth + 1, references) for name in names}
         return value | {name: "text" for name in required if name not in properties}
     if kind == "array":
-        return [minimal(schema.get("items"), root, depth + 1) for _ in range(int(schema.get("minItems", 0)))]
+        item = schema.get("items")
+        return [minimal(item, root, depth + 1, references) for _ in range(_count(schema, "minItems", 0))]
     if kind in ("integer", "number"):
         return _number(schema, whole=kind == "integer")
     if kind == "boolean":
         return True
     if kind == "null":
         return None
-    text = "text".ljust(int(schema.get("minLength", 0)), "x")
-    return text[: int(schema["maxLength"])] if "maxLength" in schema else text
+    text = "text".ljust(_count(schema, "minLength", 0), "x")
+    return text[: _count(schema, "maxLength", len(text))]
+
+
+def _count(schema: dict[str, Any], name: str, default: int) -> int:
+    value = schema.get(name)
+    return min(value, _LARGEST_COUNT) if is_int(value) and value >= 0 else default
 
 
 def _number(schema: dict[str, Any], *, whole: bool) -> int | float:
-    low, high = schema.get("minimum", 0), schema.get("maximum")
-    value: int | float = low if high is None or low <= high else high
+    low = schema["minimum"] if is_number(schema.get("minimum")) else 0
+    high = schema["maximum"] if is_number(schema.get("maximum")) else math.inf
+    value: int | float = low if low <= high else high
     return math.ceil(value) if whole else value
 
 

@@ -121,15 +121,20 @@ def _argument(key: str, value: Any) -> list[str]:
 
 def in_call_order(results: list[dict[str, Any]], calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Tool results in the order in which their calls were made; unmatched ones stay at the end."""
-    order = {call.get("id"): number for number, call in enumerate(calls)}
-    return sorted(results, key=lambda result: order.get(result.get("tool_call_id"), len(order)))
+    ids = [call.get("id") for call in calls]
+
+    def place(result: dict[str, Any]) -> int:
+        id = result.get("tool_call_id")
+        return ids.index(id) if id in ids else len(ids)
+
+    return sorted(results, key=place)
 
 
 def _results(results: list[dict[str, Any]], calls: list[dict[str, Any]]) -> list[str]:
-    names = {call.get("id"): as_dict(call.get("function")).get("name") for call in calls}
+    names = {str(call.get("id")): as_dict(call.get("function")).get("name") for call in calls}
     tokens: list[str] = []
     for number, result in enumerate(in_call_order(results, calls), 1):
-        name = names.get(result.get("tool_call_id"))
+        name = names.get(str(result.get("tool_call_id")))
         tokens += _message("tool", _content(result), f' tool="{name}" index="{number}"')
     return tokens
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
 from kimi_eval.simulator.answer import Call
 from kimi_eval.simulator.instance import leading_json, minimal
 from kimi_eval.simulator.render import compact
-from kimi_eval.simulator.request import Request, as_dict
+from kimi_eval.simulator.request import Request, as_dict, as_list
 
 _ASKED = re.compile(r"Call `([^`\n]+)` with exactly these arguments:")
 _WEATHER = re.compile(r"weather (?:like )?(?:today |now )?(?:in|for) (.+?)(?:[?.!\n]|$)", re.IGNORECASE)
@@ -47,14 +46,6 @@ def weather_calls(request: Request) -> list[Call]:
 
 def _weather_arguments(tool: dict[str, Any], field: str, city: str) -> str:
     parameters = as_dict(tool.get("parameters"))
-    required = [name for name in parameters.get("required", []) if name != field]
+    required = [name for name in as_list(parameters.get("required")) if name != field]
     filled = as_dict(minimal(parameters)) if required else {}
     return compact({field: city} | {name: filled[name] for name in required if name in filled})
-
-
-def parsed(arguments: str) -> Any:
-    """The arguments as a value; None when they are no JSON."""
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kimi_eval.fault import fault
-from kimi_eval.simulator.request import Request
+from kimi_eval.simulator.request import Request, as_list
 
 Body = dict[str, Any]
 
@@ -56,11 +56,11 @@ def history_keeps_half_the_reasoning(request: Request, body: Body) -> Body:
     noticed_by=["conversation/history/calls_in_history_are_rendered[null]"],
 )
 def null_content_drops_the_message(request: Request, body: Body) -> Body:
-    dropped: set[str] = set()
+    dropped: list[Any] = []
 
     def kept(message: Body) -> Body | None:
         if message.get("role") == "assistant" and "content" in message and message["content"] is None:
-            dropped.update(call["id"] for call in message.get("tool_calls") or [])
+            dropped.extend(call.get("id") for call in as_list(message.get("tool_calls")) if isinstance(call, dict))
             return None
         return None if message.get("tool_call_id") in dropped else message
 

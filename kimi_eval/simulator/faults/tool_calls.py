@@ -428,7 +428,10 @@ def dynamic_tools_are_dropped(request: Request, body: dict[str, Any] | None = No
         return body
     return {
         **body,
-        "messages": [{key: value for key, value in message.items() if key != "tools"} for message in messages],
+        "messages": [
+            {key: value for key, value in message.items() if key != "tools"} if isinstance(message, dict) else message
+            for message in messages
+        ],
     }
 
 

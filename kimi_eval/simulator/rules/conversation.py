@@ -104,9 +104,9 @@ def tool_message_has_an_id(request: Request) -> Verdict:
 
 @rule("tool_call_id_known")
 def tool_message_answers_a_call(request: Request) -> Verdict:
-    known: set[Any] = set()
+    known: list[Any] = []  # Ids are compared, never hashed: a client may send anything.
     for message in request.messages:
-        known |= {call.get("id") for call in as_list(message.get("tool_calls")) if isinstance(call, dict)}
+        known += [call.get("id") for call in as_list(message.get("tool_calls")) if isinstance(call, dict)]
         if message.get("role") == "tool" and message.get("tool_call_id") not in known:
             return f"Invalid request: tool_call_id {message.get('tool_call_id') or ''} is not found"
     return None
