@@ -221,6 +221,12 @@ class Chat:
             require(False)
         return values or {}
 
+    def needs_window(self, tokens: int) -> None:
+        """Raises NotApplicable where the window is known to be smaller than what the conversation takes."""
+        window = self.capabilities.max_model_len
+        if window is not None and window < tokens:
+            raise NotApplicable(f"the window of {window:,} tokens is too small for it; {tokens:,} are needed")
+
     def needs(self, capability: str) -> None:
         """Raises NotApplicable unless the capability is declared, assumed by the profile, or observed."""
         if not getattr(self.capabilities, capability):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kimi_eval.simulator import SimulatedDeployment
 
 # What takes longer than this on loopback is a fault that hangs; a real deployment gets the default minutes.
-_TIMEOUTS = Timeouts(connect=5.0, first_byte=5.0, idle=5.0, total=60.0)
+_TIMEOUTS = Timeouts(connect=10.0, first_byte=30.0, idle=30.0, total=90.0)
 
 
 class Gold:

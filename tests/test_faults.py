@@ -14,8 +14,8 @@ from kimi_eval.verdict import Level, Status, addresses
 from tests.running import expected, failed, measured
 
 FAULTS = all_faults()
-# A fault that hangs, or cuts connections, leaves some claims without an answer; nothing else may.
-HANGING = {"transport"}
+# After this one no later question can be judged, which is said as inconclusive; no other may leave a claim unjudged.
+SPOILS_THE_REST = {"long_prompt_poisons"}
 
 
 @pytest.mark.slow
@@ -25,7 +25,7 @@ def test_exactly_the_checks_that_a_fault_names_turn_red(name: str, tmp_path: Pat
 
     assert failed(card) == expected(name)
     assert addresses(card.verdicts, Status.ERROR) == []
-    if not set(FAULTS[name].hooks) & HANGING:
+    if name not in SPOILS_THE_REST:
         assert addresses(card.verdicts, Status.INCONCLUSIVE) == []
 
 

@@ -25,7 +25,7 @@ LARGEST_BODY = 256 * 2**20  # Bytes; a window of a million tokens in JSON takes 
 
 def _is_news(record: logging.LogRecord) -> bool:
     """A client that leaves, as some checks do on purpose, is no news."""
-    return not (record.exc_info and isinstance(record.exc_info[1], ConnectionError))
+    return not (record.exc_info and isinstance(record.exc_info[1], ConnectionError | web.RequestPayloadError))
 
 
 _LOG = logging.getLogger("kimi_eval.simulator")
@@ -161,7 +161,10 @@ class SimulatedDeployment:
         pipeline, authorization = self.pipeline, incoming.headers.get("Authorization")
         where = (incoming.method, incoming.path.rstrip("/"))
         if where == ("POST", "/v1/chat/completions"):
-            raw = await _body(incoming)
+            try:
+                raw = await _body(incoming)
+            except web.RequestPayloadError:
+                return pipeline.error(Refusal("Invalid request: the body cannot be decoded"))
             if raw is None:
                 return pipeline.error(Refusal("Invalid request: the body is too large", 413))
             return pipeline.chat(raw, authorization)

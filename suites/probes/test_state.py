@@ -1,6 +1,6 @@
 """State: an answer does not depend on who else asks, nor on what was asked before."""
 
-from kimi_eval import MUST, Chat, check, expect, function, note, system, user
+from kimi_eval import MUST, Chat, Inconclusive, check, expect, function, note, system, user
 
 STORY = "The ferry left the harbour before the fog came in, and nobody on the quay could tell where it was bound. "
 
@@ -48,9 +48,12 @@ async def answers_are_not_mixed_up(chat: Chat) -> None:
 async def repeats_are_as_good_as_the_first(chat: Chat) -> None:
     code = chat.nonce()
     messages = [system(f"The code for ferry is {code}. " + STORY * 30), user("What is the code for ferry?")]
-    for number in range(5):
+    first = await chat.answer(messages, stream=True)
+    if code not in first.text:
+        raise Inconclusive("the first answer is no better than the others could be")
+    for number in range(2, 6):
         reply = await chat.answer(messages, stream=True)
-        expect(reply.text, f"content of answer {number + 1}").contains(code)
+        expect(reply.text, f"content of answer {number}").contains(code)
 
 
 @check(
@@ -65,8 +68,10 @@ async def a_prompt_finds_its_own_context(chat: Chat) -> None:
     prompts = [
         [system(f"The code for ferry is {code}. " + STORY * 30), user("What is the code for ferry?")] for code in codes
     ]
-    for turn in (0, 1, 0, 2, 0, 1):
+    for place, turn in enumerate((0, 1, 0, 2, 0, 1)):
         reply = await chat.answer(prompts[turn], stream=True)
+        if place == 0 and codes[turn] not in reply.text:
+            raise Inconclusive("the prompt is not understood when it is new")
         foreign = [code for code in codes if code != codes[turn] and code in reply.text]
         expect(foreign, "codes of other prompts in content").is_empty()
         expect(reply.text, "content").contains(codes[turn])
@@ -86,10 +91,11 @@ async def a_long_prompt_harms_nobody(chat: Chat) -> None:
     before, after = chat.nonce(), chat.nonce()
     ask = "Reply with exactly this and nothing else: {}"
     first = await chat.answer([user(ask.format(before))], stream=True)
+    if before not in first.text:
+        raise Inconclusive("the short question is not answered before the long prompt either")
     await chat.answer([system(f"{chat.nonce()} " + "grain " * words), user(ask.format("long"))], stream=True)
     last = await chat.answer([user(ask.format(after))], stream=True)
 
-    expect(first.text, "content before the long prompt").contains(before)
     expect(last.text, "content after the long prompt").contains(after)
 
 
@@ -102,12 +108,15 @@ async def a_long_prompt_harms_nobody(chat: Chat) -> None:
     rests_on_model=True,
 )
 async def a_client_that_leaves_harms_nobody(chat: Chat) -> None:
+    before, after = chat.nonce(), chat.nonce()
+    question = user("What is the code for ferry?")
+    first = await chat.answer([system(f"The code for ferry is {before}."), question], stream=True)
+    if before not in first.text:
+        raise Inconclusive("the question is not answered before others leave either")
     await chat.many(
         *(chat.ask([user(f"Count from {start} to {start + 400}")], stream=True, cut_after=200) for start in range(1, 5))
     )
-    code = chat.nonce()
-    messages = [system(f"The code for ferry is {code}."), user("What is the code for ferry?")]
-    reply = await chat.answer(messages, stream=True)
+    reply = await chat.answer([system(f"The code for ferry is {after}."), question], stream=True)
 
-    expect(reply.text, "content after others left").contains(code)
+    expect(reply.text, "content after others left").contains(after)
     expect(reply.tokens("prompt_tokens"), "usage.prompt_tokens after others left").at_least(10)

@@ -17,11 +17,12 @@ SALAD = " and the of it and" * 30
     source="mlx-lm#965 (F148)",
     kind="concurrency",
     at="answer",
-    noticed_by=["probes/state/answers_are_not_mixed_up[text]", "probes/state/a_long_prompt_harms_nobody"],
+    noticed_by=["probes/state/answers_are_not_mixed_up[text]"],
 )
 def answers_are_swapped(request: Request, answer: Answer) -> Answer:
     # The short codes of one crowd are alike but for the code; everybody gets that of the one before.
-    if not answer.content or "nothing else:" not in request.question or not request.streamed or request.tools:
+    alone = request.state["in_flight"] < 2
+    if alone or "nothing else:" not in request.question or not request.streamed or request.tools:
         return answer
     code = answer.content.strip()
     if (
@@ -93,7 +94,6 @@ def evicted_prompts_find_another(request: Request, answer: Answer) -> Answer:
     at="answer",
     noticed_by=[
         "probes/state/a_long_prompt_harms_nobody",
-        "probes/state/a_client_that_leaves_harms_nobody",
         "protocol/invariants/no_text_is_degenerate",
     ],
 )

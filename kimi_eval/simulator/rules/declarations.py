@@ -59,14 +59,14 @@ def tool_names_are_identifiers(request: Request) -> Verdict:
 
 @rule("tool_name_unique")
 def tool_names_are_unique(request: Request) -> Verdict:
-    seen: set[Any] = set()
+    seen: list[Any] = []
     for tool in as_list(request.body.get("tools")):
         name = (
             tool["function"].get("name") if isinstance(tool, dict) and isinstance(tool.get("function"), dict) else None
         )
         if name is not None and name in seen:
             return f"Invalid request: function name {name} is duplicated"
-        seen.add(name)
+        seen.append(name)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from kimi_eval.simulator.request import Request
 
@@ -40,11 +40,11 @@ def rule(name: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def is_int(value: Any) -> bool:
+def is_int(value: Any) -> TypeGuard[int]:
     """True for an integer that is not a boolean."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """True for a number that is not a boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool)
