@@ -92,19 +92,20 @@ class Chat:
         draw = random.Random(f"{self.session.seed}/{self.case}/{self._nonces}")
         return f"{draw.choice(_WORDS)}-{draw.randrange(1000, 10000)}"
 
+    def ceiling(self, tokens: int = DEFAULT_CEILING) -> int:
+        """So many tokens for a reply, or fewer where the window or the target's limits allow fewer."""
+        if window := self.capabilities.max_model_len:
+            tokens = min(tokens, max(16, window // 4))
+        return min(tokens, self.session.deployment.limits.max_completion_tokens or tokens)
+
     def body(self, messages: Any, **fields: Any) -> dict[str, Any]:
         """The request body: messages, the fields that a check names, and what every request has."""
-        ceiling = DEFAULT_CEILING
-        if window := self.capabilities.max_model_len:
-            ceiling = min(ceiling, max(16, window // 4))
-        if limit := self.session.deployment.limits.max_completion_tokens:
-            ceiling = min(ceiling, limit)
         body = {
             "model": self.session.deployment.model,
             "messages": messages,
             "stream": self.streamed,
             "reasoning_effort": self.session.effort,
-            "max_completion_tokens": ceiling,
+            "max_completion_tokens": self.ceiling(),
             **fields,
         }
         if body["stream"] is True:

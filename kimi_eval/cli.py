@@ -249,13 +249,8 @@ def _run(order: Order) -> Scorecard:
     try:
         return asyncio.run(measured())
     except (KeyboardInterrupt, asyncio.CancelledError):
-        kept = f"; everything measured is kept, go on with: kimi-eval certify {_again(order)}--resume {order.folder}"
+        kept = f"; everything measured is kept, go on with: {order.command} --resume {order.folder}"
         raise Problem(f"interrupted{kept}", exit_code=NOT_MEASURED) from None
-
-
-def _again(order: Order) -> str:
-    target = order.command.split()[2:3]
-    return f"{target[0]} " if target and not target[0].startswith("--") else ""
 
 
 def _announce(certification: Any) -> None:

@@ -14,7 +14,7 @@ from kimi_eval.scorecard import Scorecard
 from kimi_eval.simulator import SimulatedDeployment
 from kimi_eval.verdict import Status
 
-WINDOW = 32_768  # small, so that the over-long prompt is cheap
+WINDOW = 65_536  # small, so that the over-long prompt is cheap
 
 # Long enough for an honest answer on a machine that is busy with other tests.
 TIMEOUTS = Timeouts(connect=10, first_byte=40, idle=40, total=80)

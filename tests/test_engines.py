@@ -63,7 +63,7 @@ def test_the_card_is_of_a_real_server(card: dict[str, Any]) -> None:
     assert card["totals"]["prompt_tokens"] > 1000
 
 
-# Each confirmed by hand on the recorded bytes; a new version of the engine may mend one, which is news worth a red test.
+# Each confirmed by hand on the recorded bytes; a new version that mends one is news worth a red test.
 KNOWN = {
     "llamacpp": {
         "protocol/errors/an_unknown_model_is_refused",

@@ -40,11 +40,12 @@ async def strings_arrive_exactly(chat: Chat) -> None:
 
 @check("A long argument arrives whole.", MUST, spec="F015, F041", rests_on_model=True)
 async def a_long_string_arrives_whole(chat: Chat) -> None:
-    chat.needs_window(32_768)
+    chat.needs_window(65_536)
     text = " ".join(f"line-{number:03d}" for number in range(1000))
-    ceiling = 16384
     asked = f"Call `echo` with exactly these arguments: {json_of({'text': text})}"
-    reply = await chat.answer([user(asked)], tools=[ECHO], tool_choice="required", max_completion_tokens=ceiling)
+    reply = await chat.answer(
+        [user(asked)], tools=[ECHO], tool_choice="required", max_completion_tokens=chat.ceiling(16_384)
+    )
 
     arguments = chat.call(reply, "echo")
     expect(arguments.get("text"), "tool_calls[0].function.arguments['text']").equals(text)
