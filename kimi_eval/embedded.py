@@ -42,7 +42,7 @@ class Gold:
 
 
 def _key(messages: Any) -> str:
-    first = next((message["content"] for message in messages if message.get("role") == "user"), "")
+    first = next((message.get("content") for message in messages if message.get("role") == "user"), "")
     return first if isinstance(first, str) else repr(first)
 
 

@@ -10,21 +10,14 @@ from typing import Any
 import aiohttp
 import pytest
 
-from kimi_eval.fault import STAGES, Fault
+from kimi_eval.fault import STAGES
 from kimi_eval.simulator import SimulatedDeployment
 from kimi_eval.simulator.faults import all_faults
-from kimi_eval.simulator.instance import minimal
-from kimi_eval.simulator.oracle import wrong
-from kimi_eval.simulator.pipeline import EMPTY, Pipeline
-from kimi_eval.simulator.tokens import pieces
+from kimi_eval.simulator.pipeline import Pipeline
 from kimi_eval.simulator.variant import VARIANTS
-from tests.breaking import BREAKING, SAVE, body_of, history, sent
+from tests.requests import BREAKING, EXACTLY, HARD_TEXT, SAVE, WEATHER, body_of, choice, sent
 
 FAULTS = all_faults()
-CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-WEATHER = {"type": "function", "function": {"name": "get_weather", "parameters": CITY}}
-HARD_TEXT = "Zoë 👩‍👩‍👧 한국어 नमस्ते e\u0301 line\u2028break\nend"
-EXACTLY = "Reply with exactly this and nothing else: "
 
 SCENARIOS: dict[str, dict[str, Any]] = {
     "text": {"question": EXACTLY + HARD_TEXT},
@@ -37,23 +30,10 @@ SCENARIOS: dict[str, dict[str, Any]] = {
 }
 
 
-def choice(question: str, variant: str = "a", **fields: Any) -> dict[str, Any]:
-    status, data, _ = sent(body_of(question, **fields), variant)
-    assert status == 200, data
-    return json.loads(data)["choices"][0]  # type: ignore[no-any-return]
-
-
-def content(question: str, **fields: Any) -> str:
-    return str(choice(question, **fields)["message"]["content"])
-
-
-def calls(question: str, **fields: Any) -> list[tuple[str, Any]]:
-    found = choice(question, **fields)["message"].get("tool_calls", [])
-    return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in found]
-
-
 def frames_of(scenario: str, variant: str, *, options: bool = True) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    extra = {"stream_options": {"include_usage": True, "include_internal_content": True}} if options else {}
+    extra: dict[str, Any] = (
+        {"stream_options": {"include_usage": True, "include_internal_content": True}} if options else {}
+    )
     status, data, headers = sent(body_of(**SCENARIOS[scenario], stream=True, **extra), variant)
     events = data.decode().split("\n\n")
     assert status == 200
@@ -127,119 +107,13 @@ def test_a_stream_joins_to_the_whole_reply(scenario: str, variant: str) -> None:
 
 
 def test_variants_differ_where_the_contract_leaves_a_choice() -> None:
-    question, asked = "What is the weather in Oslo?", {"tools": [WEATHER]}
+    question = "What is the weather in Oslo?"
+    asked: dict[str, Any] = {"tools": [WEATHER]}
 
     assert choice(question, "a", **asked)["message"]["tool_calls"][0]["id"] == "get_weather_0"
     assert choice(question, "b", **asked)["message"]["tool_calls"][0]["id"] == "get_weather:0"
     assert "reasoning_content" not in choice("hi", "a", thinking={"type": "disabled"})["message"]
     assert sent(body_of("hi", thinking={"type": "disabled"}), "b")[0] == 400
-
-
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        (EXACTLY + HARD_TEXT, HARD_TEXT),
-        ("Repeat the following text verbatim between <<< and >>>: <<<  a\n>b >>>", "  a\n>b "),
-        ("What is 17 + 25?", "42"),
-        ("What is 6 × 7?", "42"),
-        ("What is 6x7?", "42"),
-        ("What is 5 - 8?", "-3"),
-        ("Count from 1 to 4", "1, 2, 3, 4"),
-        ("Count from 3 to 1, separated by line breaks", "3\n2\n1"),
-        ("The code for RED is 12-A. The code for RED is v1.5. What is the code for RED?", "v1.5"),
-        ("What is the code for BLUE?", "I do not know."),
-        ("How many tools do you have?", "0"),
-        ("What is your thinking effort?", "low"),
-        ("Hi", "Hello! How can I help you today?"),
-    ],
-)
-def test_the_brain_answers_by_the_words_of_the_question(question: str, answer: str) -> None:
-    assert content(question) == answer
-
-
-def test_calls_are_made_as_asked() -> None:
-    text = 'First say: Now.\nCall `save` with exactly these arguments: {"b": 1, "a": "x y"}\n'
-    both = text + "Call `get_weather` with exactly these arguments: {}"
-    tools = {"tools": [WEATHER, SAVE]}
-    made = choice(both, **tools)["message"]
-
-    assert made["content"] == "Now."
-    assert made["tool_calls"][0]["function"]["arguments"] == '{"b":1,"a":"x y"}'
-    assert len(made["tool_calls"]) == 2
-    assert calls(both, parallel_tool_calls=False, **tools) == [("save", {"b": 1, "a": "x y"})]
-    assert calls(both, tool_choice="none", **tools) == []
-    assert calls(text, tools=[WEATHER]) == []
-    assert calls("Hi", tool_choice="required", **tools) == [("get_weather", {"city": "text"})]
-
-
-def test_dynamic_tools_are_declared_in_system_messages() -> None:
-    messages = [
-        {"role": "system", "content": "", "tools": [WEATHER]},
-        {"role": "user", "content": "What is the weather in Oslo and Rome?"},
-    ]
-    body = {**body_of(""), "messages": messages, "tool_choice": "required"}
-
-    found = json.loads(sent(body)[1])["choices"][0]["message"]["tool_calls"]
-    assert [call["function"]["arguments"] for call in found] == ['{"city":"Oslo"}', '{"city":"Rome"}']
-
-
-def test_results_are_read_in_the_order_of_their_calls() -> None:
-    replies = [json.loads(sent({**body_of(""), "messages": history(*order)})[1]) for order in ((1, 2), (2, 1))]
-
-    assert [reply["choices"][0]["message"]["content"] for reply in replies] == ["1 °C; 2 °C"] * 2
-    assert replies[0]["usage"]["prompt_tokens"] == replies[1]["usage"]["prompt_tokens"]
-
-
-def test_preserved_thoughts_are_rendered_and_remembered() -> None:
-    ask = {"role": "user", "content": "What is the code for KEY?"}
-    thought = "The code for KEY is 7731."
-    replies = [
-        json.loads(sent({**body_of(""), "messages": [*history(1, 2, reasoning=text), ask]})[1])
-        for text in ("", thought)
-    ]
-    known, unknown = (reply["usage"]["prompt_tokens"] for reply in reversed(replies))
-
-    assert replies[1]["choices"][0]["message"]["content"] == "7731"
-    assert known - unknown == len(pieces(thought))
-
-
-def test_structured_answers_are_compact_and_valid() -> None:
-    schema = {
-        "type": "object",
-        "properties": {"kind": {"enum": ["x"], "type": "string"}, "node": {"$ref": "#/$defs/Node"}},
-        "required": ["kind", "node"],
-        "$defs": {"Node": {"type": "array", "items": {"type": "integer", "minimum": 3}, "minItems": 2}},
-    }
-    wanted = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema}}
-
-    assert content("Hi", response_format=wanted) == '{"kind":"x","node":[3,3]}'
-    assert content('Give exactly this object: {"kind": "y"}', response_format=wanted) == '{"kind":"x","node":[3,3]}'
-    assert content("Hi", response_format={"type": "json_object"}) == '{"answer":"ok"}'
-
-
-def test_a_one_word_instruction_wins() -> None:
-    for role in ("system", "developer"):
-        messages = [
-            {"role": role, "content": "Answer every question with exactly the word OTTER."},
-            {"role": "user", "content": "What is 1 + 1?"},
-        ]
-        assert json.loads(sent({**body_of(""), "messages": messages})[1])["choices"][0]["message"]["content"] == "OTTER"
-
-
-def test_a_partial_message_is_continued() -> None:
-    messages = [
-        {"role": "user", "content": EXACTLY + "alpha beta"},
-        {"role": "assistant", "content": "alpha ", "partial": True},
-    ]
-    assert json.loads(sent({**body_of(""), "messages": messages})[1])["choices"][0]["message"]["content"] == "beta"
-
-
-def test_effort_sets_the_length_of_the_thought() -> None:
-    lengths = [
-        len(choice("Hi", reasoning_effort=effort)["message"]["reasoning_content"].split())
-        for effort in ("low", "high", "max")
-    ]
-    assert lengths == [12, 30, 60]
 
 
 @pytest.mark.parametrize("ceiling", [1, 7, 40, 200])
@@ -258,24 +132,6 @@ def test_a_prompt_seen_before_is_cached_in_whole_blocks() -> None:
         counts.append(usage["prompt_tokens_details"]["cached_tokens"])
 
     assert counts == [0, usage["prompt_tokens"] // 256 * 256]
-
-
-def test_pieces_join_to_the_text() -> None:
-    assert "".join(pieces(HARD_TEXT)) == HARD_TEXT
-    assert pieces("<|open|>") == ["<", "|", "open", "|", ">"]
-
-
-def test_endless_schemas_still_yield_a_value() -> None:
-    endless = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
-
-    assert list(minimal(endless)) == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("gold", "near"), [("x = 19", "x = 10"), ("Answer: B", "Answer: A"), ("left right", "left thgirx")]
-)
-def test_a_near_miss_is_wrong_by_little(gold: str, near: str) -> None:
-    assert wrong(gold) == near
 
 
 @pytest.mark.parametrize("name", FAULTS)

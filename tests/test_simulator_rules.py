@@ -8,7 +8,7 @@ import pytest
 
 from kimi_eval.fault import Fault
 from kimi_eval.simulator.rules import RULES
-from tests.breaking import BREAKING, body_of, sent
+from tests.requests import BREAKING, body_of, sent
 
 # What breaks these leaves nothing that the next rule could accept.
 FOLLOWED_BY_ANOTHER = {"tool_call_id", "response_format_json_schema"}

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -20,6 +21,7 @@ from kimi_eval.simulator.rules.rule import Refusal
 from kimi_eval.simulator.variant import VARIANTS
 
 NAME = "kimi-eval-simulator"  # Says what it is in every response, whatever a fault does to the rest.
+_METHOD = {"/v1/chat/completions": "POST", "/v1/models": "GET", "/health": "GET", "/v1/health": "GET"}
 LARGEST_BODY = 256 * 2**20  # Bytes; a window of a million tokens in JSON takes about 8 MB, ten images the rest.
 
 
@@ -63,8 +65,8 @@ class SimulatedDeployment:
         )
         self.requests_seen = 0
         self.port = port
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._end: Callable[[], object] | None = None
         self._problem: BaseException | None = None
 
     @property
@@ -74,22 +76,26 @@ class SimulatedDeployment:
     def start(self) -> Self:
         """Listen; returns once requests are accepted.
 
-        Raises: OSError when the port is taken.
+        Raises: OSError when the port is taken; whatever else keeps the thread from listening.
         """
         ready = threading.Event()
+        self._problem = None
         self._thread = threading.Thread(target=self._run, args=(ready,), name="simulated-deployment", daemon=True)
         self._thread.start()
         ready.wait()
         if self._problem is not None:
+            self.stop()
             raise self._problem
         return self
 
     def stop(self) -> None:
         """Close every connection, hanging ones too, and end the thread."""
-        if self._loop is not None and self._thread is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        if self._end is not None:
+            with contextlib.suppress(RuntimeError):  # The loop has ended by itself.
+                self._end()
+        if self._thread is not None:
             self._thread.join()
-        self._loop = self._thread = None
+        self._end = self._thread = None
 
     def serve_forever(self) -> None:
         """Serve until the process is interrupted."""
@@ -112,34 +118,28 @@ class SimulatedDeployment:
         self.stop()
 
     def _run(self, ready: threading.Event) -> None:
-        loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(loop)
         try:
-            runner = loop.run_until_complete(self._listen())
-            self._loop = loop
-        except OSError as problem:
-            self._problem = problem
-            loop.close()
-            return
+            with asyncio.Runner() as turns:
+                turns.run(self._serve(ready))
         except BaseException as problem:
-            self._problem = problem
-            raise
+            if ready.is_set():
+                raise
+            self._problem = problem  # `start` raises it where somebody sees it.
         finally:
-            ready.set()
-        loop.run_forever()
-        loop.run_until_complete(runner.cleanup())
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-        loop.run_until_complete(asyncio.sleep(0))
-        loop.close()
+            ready.set()  # Whatever happened here, `start` must not wait for ever.
 
-    async def _listen(self) -> web.ServerRunner:
-        server = web.Server(self._handle, access_log=None, logger=_LOG)
-        runner = web.ServerRunner(server, shutdown_timeout=0.05)
+    async def _serve(self, ready: threading.Event) -> None:
+        loop, stopped = asyncio.get_running_loop(), asyncio.Event()
+        runner = web.ServerRunner(web.Server(self._handle, access_log=None, logger=_LOG), shutdown_timeout=0.05)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", self.port).start()
-        self.port = runner.addresses[0][1]
-        return runner
+        try:
+            await web.TCPSite(runner, "127.0.0.1", self.port).start()
+            self.port = runner.addresses[0][1]
+            self._end = lambda: loop.call_soon_threadsafe(stopped.set)
+            ready.set()
+            await stopped.wait()
+        finally:
+            await runner.cleanup()
 
     async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
         self.requests_seen += 1
@@ -159,21 +159,26 @@ class SimulatedDeployment:
 
     async def _respond(self, incoming: web.BaseRequest) -> tuple[Request, Connection]:
         pipeline, authorization = self.pipeline, incoming.headers.get("Authorization")
-        where = (incoming.method, incoming.path.rstrip("/"))
-        if where == ("POST", "/v1/chat/completions"):
-            try:
-                raw = await _body(incoming)
-            except web.RequestPayloadError:
-                return pipeline.error(Refusal("Invalid request: the body cannot be decoded"))
-            if raw is None:
-                return pipeline.error(Refusal("Invalid request: the body is too large", 413))
-            return pipeline.chat(raw, authorization)
-        if where == ("GET", "/v1/models"):
+        path, method = incoming.path.rstrip("/"), incoming.method
+        allowed = _METHOD.get(path)
+        if allowed is None:
+            missing = f"The requested resource was not found: {incoming.path}"
+            return pipeline.error(Refusal(missing, 404, "resource_not_found_error"))
+        if method != allowed and (method, allowed) != ("HEAD", "GET"):
+            request, connection = pipeline.error(Refusal(f"{method} is not allowed at {path}, only {allowed}", 405))
+            connection.headers["Allow"] = allowed
+            return request, connection
+        if path == "/v1/models":
             return pipeline.models(authorization)
-        if where in (("GET", "/health"), ("GET", "/v1/health")):
+        if path != "/v1/chat/completions":
             return pipeline.request_of({}), Connection.of_json(200, {"status": "ok"})
-        missing = Refusal(f"The requested resource was not found: {incoming.path}", 404, "resource_not_found_error")
-        return pipeline.error(missing)
+        try:
+            raw = await _body(incoming)
+        except web.RequestPayloadError:
+            return pipeline.error(Refusal("Invalid request: the body cannot be decoded"))
+        if raw is None:
+            return pipeline.error(Refusal("Invalid request: the body is too large", 413))
+        return pipeline.chat(raw, authorization)
 
 
 async def _body(incoming: web.BaseRequest) -> bytes | None:
@@ -192,6 +197,8 @@ async def _send(incoming: web.BaseRequest, connection: Connection) -> web.Stream
         response.content_length = length + connection.extra_length
     await asyncio.sleep(connection.pauses.get(0, 0.0))
     await response.prepare(incoming)
+    if incoming.method == "HEAD":  # The length of a body, and never the body.
+        return response
     for number, chunk in enumerate(connection.chunks):
         if number == connection.cut_after:
             break

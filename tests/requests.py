@@ -1,4 +1,4 @@
-"""Breaking requests: for each rule of the contract a request that breaks it, and the way to send one."""
+"""Requests: some that keep the contract, one that breaks each of its rules, and the way to send them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from kimi_eval.fault import Fault
 from kimi_eval.simulator.pipeline import EMPTY, Pipeline
 from kimi_eval.simulator.variant import VARIANTS
 
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+WEATHER = {"type": "function", "function": {"name": "get_weather", "parameters": CITY}}
+HARD_TEXT = "Zoë 👩‍👩‍👧 한국어 नमस्ते e\u0301 line\u2028break\nend"
+EXACTLY = "Reply with exactly this and nothing else: "
 SAVE = {"type": "function", "function": {"name": "save", "parameters": {"type": "object"}}}
 
 
@@ -27,14 +31,20 @@ def sent(body: Any, variant: str = "a", fault: Fault = EMPTY) -> tuple[int, byte
     return connection.status, b"".join(connection.chunks), connection.headers
 
 
-def turn(number: int) -> dict[str, Any]:
+def choice(question: str, variant: str = "a", **fields: Any) -> dict[str, Any]:
+    status, data, _ = sent(body_of(question, **fields), variant)
+    assert status == 200, data
+    return json.loads(data)["choices"][0]  # type: ignore[no-any-return]
+
+
+def call(number: int) -> dict[str, Any]:
     return {"id": f"c{number}", "type": "function", "function": {"name": "get_weather", "arguments": "{broken"}}
 
 
 def history(*results: int, reasoning: str = "") -> list[dict[str, Any]]:
     return [
         {"role": "user", "content": "What is the weather in Oslo and Rome?"},
-        {"role": "assistant", "content": None, "reasoning_content": reasoning, "tool_calls": [turn(1), turn(2)]},
+        {"role": "assistant", "content": None, "reasoning_content": reasoning, "tool_calls": [call(1), call(2)]},
         *({"role": "tool", "tool_call_id": f"c{number}", "content": f"{number} °C"} for number in results),
     ]
 
@@ -100,7 +110,7 @@ BREAKING: dict[str, dict[str, Any]] = {
     "tool_choice": {"tool_choice": "sometimes"},
     "tool_choice_named": {"tools": [SAVE], "tool_choice": {"type": "function", "function": {"name": "save"}}},
     "tool_choice_required_needs_tools": {"tool_choice": "required", "tools": []},
-    "dynamic_tools_role": with_message(role="user", content=[{"type": "text", "text": "x"}], tools=[]),
+    "dynamic_tools_role": with_message(role="assistant", content=None, tool_calls=[call(1)], tools=[SAVE]),
     "dynamic_tools_content": with_message(role="system", content="x", tools=[SAVE]),
     "dynamic_tools_list": with_message(role="system", content="", tools={"a": 1}),
     "dynamic_tools_object": with_message(role="system", content="", tools=[{"type": "function"}]),
