@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import hashlib
+import itertools
 import random
 import time
 import traceback
@@ -40,7 +41,9 @@ DEFAULT_CONCURRENCY = 64
 _MOST_FINDINGS = 20  # of one verdict; the rest is counted
 _SMALL = 32 << 10  # bytes of an exchange that are written and judged without leaving the event loop
 _TRANSPORT_STATUS = frozenset({408, 409, 425, 429})
-_ATTEMPTS = {Failure.CONNECT: 3, Failure.CLOSED: 2}  # TIMEOUT and the rest took their time already: 1
+# Attempts that may end in the same way. TIMEOUT and the rest took their time already: 1. A connection that the server
+# closes just as we use it again is nobody's fault: 3.
+_ATTEMPTS = {Failure.CONNECT: 3, Failure.CLOSED: 3}
 Job = Callable[[], Coroutine[Any, Any, Verdict]]
 _LONGEST_PAUSE = 60.0  # seconds that a Retry-After may ask of us
 
@@ -315,12 +318,11 @@ class Runner:
         self._occurrences[case, digest] += 1
         occurrence = self._occurrences[case, digest]
         extra = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"} if data else {}
-        attempt = 0
-        while True:
-            attempt += 1
+        causes: Counter[str] = Counter()
+        for attempt in itertools.count(1):
             id = exchange_id(f"{case}\0{method} {path}", data, occurrence, attempt)
             stored = self.journal.get(id) if self.journal else None
-            if stored is not None and (stored.answered or attempt < self._allowed(stored)):
+            if stored is not None and stored.answered:
                 exchange = stored
             else:
                 exchange = new_exchange(
@@ -328,10 +330,13 @@ class Runner:
                 )
                 await self._send(exchange, {**extra, **headers}, cut_after)
             reply = await self._counted(exchange)
-            if attempt >= self._allowed(exchange):
+            cause, most = _cause(exchange)
+            causes[cause] += 1
+            if causes[cause] >= most:
                 return reply
             if stored is None:
                 await asyncio.sleep(_pause(exchange))
+        raise AssertionError("unreachable")
 
     async def _send(self, exchange: Exchange, headers: Mapping[str, str], cut_after: int | None) -> None:
         async with self.limiter.slot():
@@ -378,18 +383,6 @@ class Runner:
         self.on_exchange(exchange)
         return reply
 
-    def _allowed(self, exchange: Exchange) -> int:
-        """How many attempts the request may have, by what became of this one. Only transport causes are retried."""
-        if exchange.failure in _ATTEMPTS and exchange.status is None:
-            return _ATTEMPTS[exchange.failure]
-        if exchange.failure is Failure.CLOSED:
-            return _ATTEMPTS[Failure.CLOSED]
-        if exchange.status in _TRANSPORT_STATUS:
-            return 6 if exchange.status == 429 else 3
-        if exchange.status is not None and exchange.status >= 500 and not exchange.hostile:
-            return 2
-        return 1
-
     def _within_budget(self) -> None:
         budget = self.settings.budget
         spent = self.meter.usd(self.deployment)
@@ -420,6 +413,18 @@ def _rare_collection() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def _cause(exchange: Exchange) -> tuple[str, int]:
+    """Why the request may be sent again, and how many attempts may end for that reason. Only transport causes count."""
+    status = exchange.status
+    if exchange.failure in _ATTEMPTS:
+        return exchange.failure, _ATTEMPTS[exchange.failure]
+    if status in _TRANSPORT_STATUS:
+        return str(status), 6 if status == 429 else 3
+    if status is not None and status >= 500 and not exchange.hostile:
+        return "5xx", 2
+    return "", 1
 
 
 def _pause(exchange: Exchange) -> float:

@@ -17,7 +17,7 @@ from kimi_eval import __version__
 from kimi_eval.deployment import Deployment
 from kimi_eval.transcript import Exchange, Failure, Lane, without_secrets
 
-_TICK = 0.25  # seconds between two looks for idle replies; also how the lag of our own event loop is measured
+_TICK = 0.05  # seconds between two looks for idle replies; also how the lag of our own event loop is measured
 _LINGER = 2.0  # seconds that a connection may stay open after `data: [DONE]`
 _SMALLEST_CAP = 16 << 20  # bytes that any reply may have
 _KEPT = 1 << 20  # bytes of a reply that was stopped

@@ -211,6 +211,8 @@ def client_sentence(card: Scorecard) -> str:
     )
     if client.trusted:
         return f"Our own client kept up; the timings may be believed. {measured}"
+    if card.simulated:
+        return f"Nothing here was timed: simulated answers take no time of their own. {measured}"
     return (
         "Our own client could not keep up, so do not believe any timing in this card; what passed and failed "
         f"is not affected. {measured} Run again on a quieter machine or with fewer requests at once."

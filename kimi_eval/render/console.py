@@ -205,7 +205,9 @@ def _provenance(card: Scorecard) -> Iterator[RenderableType]:
         told.append(("ended early", run.interrupted))
     yield _indented(_pairs([*facts, *((name, Text(one_line(value, _LONGEST_VALUE))) for name, value in told)]))
     yield ""
-    yield _indented(Text(client_sentence(card), style="dim" if card.client.trusted else "bold yellow"))
+    yield _indented(
+        Text(client_sentence(card), style="dim" if card.client.trusted or card.simulated else "bold yellow")
+    )
 
 
 def _last(view: Arrangement) -> Iterator[RenderableType]:

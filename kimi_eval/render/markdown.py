@@ -206,7 +206,11 @@ def _cost(card: Scorecard) -> Iterator[str]:
         f"Money: {dollars(totals.usd)}",
     ]
     yield "\n".join(f"- {line}" for line in lines)
-    yield _escape(client_sentence(card)) if card.client.trusted else f"**{_escape(client_sentence(card))}**"
+    yield (
+        _escape(client_sentence(card))
+        if card.client.trusted or card.simulated
+        else f"**{_escape(client_sentence(card))}**"
+    )
     yield "## How to repeat"
     yield _block(card.run.command, "sh")
 
