@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from typing import Any
 
 DELAY = 0.050  # seconds before the first byte
@@ -68,7 +69,9 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
                 writer.write(_chunk(_LAST) + b"0\r\n\r\n")
             else:
                 await asyncio.sleep(start + DELAY - loop.time())
-                writer.write(_HEAD + _chunk(_FIRST))
+                # When it really went out, which a loaded machine may make later than DELAY.
+                stamp = _FIRST[:-3] + b',"sent_at":%.6f}\n\n' % time.time()
+                writer.write(_HEAD + _chunk(stamp))
                 for number in range(FRAMES):
                     await asyncio.sleep(max(0.0, start + DELAY + (number + 1) * STEP - loop.time()))
                     writer.write(_chunk(_TOKEN))

@@ -178,15 +178,16 @@ class Reply:
         frames: list[Frame] = []
         keep, loads = frames.append, orjson.loads
         for index, event in enumerate(self.events):
-            data = event.data
-            if data is None:
-                continue
-            if data == sse.DONE:
-                break
+            raw = event.raw
             try:
-                parsed = loads(data)
+                parsed = loads(raw[6:] if raw[:6] == b"data: " else event.data or b"")
             except ValueError:
-                continue
+                if event.is_done:
+                    break
+                try:  # several data lines
+                    parsed = loads(event.data or b"")
+                except ValueError:
+                    continue
             if isinstance(parsed, dict):
                 keep(Frame(index, event.seconds, parsed))
         return frames

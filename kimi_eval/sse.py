@@ -8,34 +8,56 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 DONE = b"[DONE]"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 _BLANK_LINE = re.compile(rb"(?:\r\n|\n|\r)(?:\r\n|\n|\r)+")
 
 
-@dataclass(slots=True)
 class Event:
     """One block between blank lines: when its last byte arrived, its bytes, and the data field if it has one.
 
-    Not frozen, only because that would triple the cost of making one.
+    Not a dataclass, and its fields are read from the bytes on demand: a long answer has tens of thousands of events.
     """
 
-    seconds: float
-    raw: bytes
-    data: bytes | None
-    name: bytes | None = None
+    __slots__ = ("raw", "seconds")
+
+    def __init__(self, seconds: float, raw: bytes) -> None:
+        self.seconds = seconds
+        self.raw = raw
+
+    @property
+    def data(self) -> bytes | None:
+        """The data field, its lines joined by LF, or None where there is none."""
+        if self.is_strict:
+            return self.raw[6:]
+        values = self._values(b"data")
+        return b"\n".join(values) if values else None
+
+    @property
+    def name(self) -> bytes | None:
+        """The last event field, or None."""
+        values = self._values(b"event")
+        return values[-1] if values else None
 
     @property
     def is_done(self) -> bool:
         """Whether this is the terminator."""
-        return self.data == DONE
+        return len(self.raw) < 32 and self.data == DONE
 
     @property
     def is_strict(self) -> bool:
         """Whether it is exactly one line ``data: …`` (rule P0.6)."""
-        return self.raw.startswith(b"data: ") and b"\n" not in self.raw and b"\r" not in self.raw
+        raw = self.raw
+        return raw[:6] == b"data: " and b"\n" not in raw and b"\r" not in raw
+
+    def _values(self, wanted: bytes) -> list[bytes]:
+        values = []
+        for line in _LINE_END.split(self.raw):
+            field, _, value = line.partition(b":")
+            if field == wanted:
+                values.append(value.removeprefix(b" "))
+        return values
 
 
 def read(chunks: Sequence[tuple[float, bytes]]) -> tuple[list[Event], bytes]:
@@ -59,10 +81,10 @@ def read(chunks: Sequence[tuple[float, bytes]]) -> tuple[list[Event], bytes]:
         end += length
         while chunk_end < end:
             chunk_end, seconds = next(ends)
-        if block[:6] == b"data: " and b"\n" not in block and b"\r" not in block:
-            keep(Event(seconds, block, block[6:]))
-        elif block := block.lstrip(b"\n"):
-            keep(_event(seconds, block))
+        if block[:1] == b"\n":
+            block = block.lstrip(b"\n")
+        if block:
+            keep(Event(seconds, block))
     return events, rest
 
 
@@ -83,16 +105,3 @@ def _blocks_with_carriage_returns(raw: bytes) -> tuple[list[tuple[bytes, int]], 
         blocks.append((raw[start : blank.start()], blank.end() - start))
         start = blank.end()
     return blocks, raw[start:].strip(b"\r\n")
-
-
-def _event(seconds: float, block: bytes) -> Event:
-    data: list[bytes] = []
-    name: bytes | None = None
-    for line in _LINE_END.split(block):
-        field, colon, value = line.partition(b":")
-        value = value.removeprefix(b" ")
-        if field == b"data":
-            data.append(value if colon else b"")
-        elif field == b"event":
-            name = value
-    return Event(seconds, block, b"\n".join(data) if data else None, name)
