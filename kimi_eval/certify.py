@@ -43,6 +43,7 @@ class Order:
     settings: Settings = field(default_factory=Settings)
     folder: Path = Path()
     model_given: bool = False
+    arguments: dict[str, Any] = field(default_factory=dict)  # that name the target; what resuming without one needs
     command: str = "kimi-eval certify"
 
     def selection(self) -> list[tuple[str, Claim]]:
@@ -195,6 +196,7 @@ class Certification:
             "suite_version": order.catalog.version,
             "base_url": self.sighting.deployment.base_url,
             "model": self.sighting.deployment.model,
+            "arguments": order.arguments,
             "globs": order.globs,
             "settings": asdict(order.settings),
             "claims": [address for address, _ in self.selection],

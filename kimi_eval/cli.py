@@ -93,7 +93,7 @@ def certify(out: Path | None, resume: Path | None, plan_only: bool, **given: Any
             raise Problem("--resume goes on in the folder of the run; leave --out away")
         plan = read_plan(resume, catalog.version)
         folder, nonce = resume, plan["settings"]["nonce"]
-        given = {**given, **as_planned(plan)}
+        given = {**given, **as_planned(plan, given)}
     else:
         catalog.select(given["suites"])  # a wrong name is told before anything is started
         folder, nonce = new_folder(out)
@@ -104,10 +104,17 @@ def certify(out: Path | None, resume: Path | None, plan_only: bool, **given: Any
     sys.exit(card.exit_code)
 
 
-def as_planned(plan: dict[str, Any]) -> dict[str, Any]:
-    """The flags of the first run, so that resuming asks the same bytes. Budgets and concurrency may be changed."""
+_OF_THE_TARGET = ("target", "at", "profile", "fault", "variant", "accuracy")
+
+
+def as_planned(plan: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The flags of the first run, so that resuming asks the same bytes. Budgets and concurrency may be changed.
+
+    The target is that of the first run unless one is given; extra headers are secret and must be given again.
+    """
     settings = plan["settings"]
-    return {
+    same_target = {} if given["target"] else plan["arguments"]
+    return same_target | {
         "suites": tuple(plan["globs"]),
         "seed": settings["seed"],
         "tier": settings["tier"],
@@ -204,7 +211,9 @@ def order_of(
         concurrency=given["concurrency"],
         budget=Budget(given["budget_tokens"], given["budget_usd"], minutes * 60 if minutes else None),
     )
-    return Order(deployment, catalog, tuple(given["suites"]), settings, folder, model_given, _command(given))
+    arguments = {name: given[name] for name in _OF_THE_TARGET}
+    globs = tuple(given["suites"])
+    return Order(deployment, catalog, globs, settings, folder, model_given, arguments, _command(given))
 
 
 def _command(given: dict[str, Any]) -> str:

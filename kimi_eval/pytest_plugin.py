@@ -207,7 +207,7 @@ class Engine:
         if resume:
             plan = read_plan(resume, self.catalog.version)
             self.folder, nonce = resume, plan["settings"]["nonce"]
-            given |= as_planned(plan)
+            given |= as_planned(plan, given)
         elif given["plan"]:
             self.folder, nonce = Path(), "plan"
         else:

@@ -20,11 +20,9 @@ def as_curl(recorded: Reply) -> str:
     """A shell command that sends the same bytes; the key stays a variable."""
     exchange = recorded.exchange
     words = ["curl", "-sS", "-i", "--no-buffer", "-X", exchange.method, shlex.quote(exchange.url)]
+    words += ["-H", '"Authorization: Bearer $KIMI_API_KEY"']
     for name, value in exchange.request_headers:
-        lower = name.lower()
-        if lower == "authorization":
-            words += ["-H", '"Authorization: Bearer $KIMI_API_KEY"']
-        elif lower not in ("user-agent", "accept-encoding"):
+        if name.lower() not in ("authorization", "user-agent", "accept-encoding"):
             words += ["-H", shlex.quote(f"{name}: {value}")]
     if exchange.body:
         words += ["--data-binary", shlex.quote(exchange.body.decode("utf-8", "surrogateescape"))]

@@ -57,7 +57,7 @@ def test_a_killed_run_is_resumed_to_the_same_scorecard(tmp_path: Path, kills: in
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             assert not (folder / "scorecard.json").exists()
-            arguments = [server.base_url, f"--resume={folder}"]
+            arguments = [f"--resume={folder}"]  # the run knows its target
         assert subprocess.run(command(*arguments), capture_output=True, check=False).returncode == 0
         asked = server.requests_seen
 
@@ -91,7 +91,7 @@ def test_a_finished_run_resumed_asks_nothing_more(tmp_path: Path) -> None:
         arguments = ["--suite", "protocol/errors", server.base_url]
         first = subprocess.run(command(*arguments, f"--out={folder}"), capture_output=True, check=False)
         asked = server.requests_seen
-        again = subprocess.run(command(server.base_url, f"--resume={folder}"), capture_output=True, check=False)
+        again = subprocess.run(command(f"--resume={folder}"), capture_output=True, check=False)
 
         assert (first.returncode, again.returncode) == (0, 0)
         assert server.requests_seen - asked == PREFLIGHT
