@@ -70,10 +70,10 @@ class Journal:
     def get(self, id: str) -> Exchange | None:
         """The exchange of that id, or None where there is none, or only a damaged one."""
         try:
-            if id in self._files:
-                return transcript.load(self.folder / f"{id}.gz")
             if id in self._places:
                 return transcript.decode(self._bytes(*self._places[id]))
+            if id in self._files:
+                return transcript.load(self.folder / f"{id}.gz")
         except ValueError:
             return None
         return None
@@ -81,10 +81,11 @@ class Journal:
     def close(self) -> None:
         """Gives every exchange a file of its own and removes the journal."""
         with self._lock:
-            for id, place in self._places.items():
-                scratch = self.folder / f".{id}.tmp"
-                scratch.write_bytes(self._bytes(*place))
-                scratch.replace(self.folder / f"{id}.gz")
+            with self._path.open("rb") as journal:
+                for id, (start, end) in self._places.items():
+                    journal.seek(start)
+                    # Cut short by a kill, such a file is not read: the journal is still there, and goes first.
+                    (self.folder / f"{id}.gz").write_bytes(journal.read(end - start))
             self._files.update(self._places)
             self._places.clear()
             self._file.close()

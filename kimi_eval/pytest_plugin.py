@@ -264,7 +264,7 @@ class Engine:
         except BaseException as trouble:
             if not ready.done():
                 ready.set_exception(trouble)
-            else:
+            elif not isinstance(trouble, asyncio.CancelledError):
                 raise
         finally:
             for future in self._futures.values():
@@ -305,7 +305,7 @@ class Engine:
         """Ends the runner; what was reached is on disk already, the card is written now."""
         thread, loop, task = self._thread, self._loop, self._task
         if thread and loop and task:
-            if thread.is_alive():
+            if thread.is_alive() and self.card is None:
                 with contextlib.suppress(RuntimeError):  # the loop has just closed
                     loop.call_soon_threadsafe(task.cancel)
             thread.join(30)
