@@ -38,7 +38,7 @@ class Progress:
         usd = meter.usd(runner.deployment)
         parts = [
             f"{done}/{self.total} claims",
-            f"{runner.wire.in_flight} in flight",
+            f"{runner.wire.in_flight} open",
             f"{meter.requests:,} requests",
             f"{meter.tokens:,} tokens",
             *([f"${usd:.2f}"] if usd is not None else []),
@@ -75,4 +75,4 @@ def _left(seconds: float, done: int, total: int) -> str:
     if done < 5 or done >= total:
         return f"{seconds:.0f} s"
     left = seconds / done * (total - done)
-    return f"about {left:.0f} s left" if left < 90 else f"about {left / 60:.0f} min left"
+    return f"~{left:.0f} s left" if left < 90 else f"~{left / 60:.0f} min left"
