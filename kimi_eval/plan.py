@@ -52,7 +52,8 @@ async def rehearse(
     profile = named(wanted.profile or "moonshot")
     declared = wanted.capabilities.model_dump(exclude_none=True)
     capabilities = Capabilities(**{"max_model_len": 1_048_576, **profile.capabilities, **declared})
-    rehearsal = order.deployment.model_copy(update={"limits": wanted.limits})
+    limits = wanted.limits.model_copy(update={"requests_per_minute": None})  # a rehearsal need not wait
+    rehearsal = order.deployment.model_copy(update={"limits": limits})
     selection = order.selection() if selection is None else selection
     seen: list[Exchange] = []
     runner = Runner(rehearsal, profile, capabilities, None, order.settings, on_exchange=seen.append)
