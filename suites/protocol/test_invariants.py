@@ -19,8 +19,9 @@ FINISH_REASONS = {"stop", "length", "tool_calls", "content_filter"}
 
 # Whole markers of the K3 and K2 formats, and the attribute syntax that is left where only the markers were stripped.
 _MARKER = re.compile(
-    r"<\|[a-z_]{2,40}\|>|</?think>|<\|?(?:open|close|sep|end_of_msg)\|?>|\|>|<\|"
-    r"|\bcall tool=\"|\bargument key=\"|tool_calls?_section_(?:begin|end)|tool_call_argument_begin"
+    # `|>` and `<|` alone are operators of several languages; next to a letter they are half a marker.
+    r"<\|[a-z_]{2,40}\|>|</?think>|<\|?(?:open|close|sep|end_of_msg)\|?>|[a-z_]\|>|<\|[a-z_]"
+    r"|call tool=\"|argument key=\"|tool_calls?_section_(?:begin|end)|tool_call_argument_begin"
     r"|\bfunctions\.[\w-]+:\d+\s*[<{]|<0x[0-9A-F]{2}>"
 )
 _INTERNALS = re.compile(

@@ -72,7 +72,7 @@ def required_is_not_enforced(request: Request, answer: Answer) -> Answer:
     source="oh-my-pi#8495 (F008)",
     kind="tool_call",
     at="answer",
-    noticed_by=["tools/calls/three_calls_come_as_three"],
+    noticed_by=["tools/calls/three_calls_come_as_three", "protocol/invariants/no_native_marker_leaks"],
 )
 def later_calls_become_text(request: Request, answer: Answer) -> Answer:
     if len(answer.calls) < 2:
