@@ -8,6 +8,7 @@ import json
 import os
 import secrets
 import statistics
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -116,8 +117,10 @@ class Certification:
     def finish(self, interrupted: str = "") -> Scorecard:
         """Folds what was reached into the card and writes every file of the run folder."""
         card = self.card(interrupted or self.runner.stopped)
-        self.journal.close()
+        closing = threading.Thread(target=self.journal.close)  # waits for the disk while the card is rendered
+        closing.start()
         write(card, self.order.folder)
+        closing.join()
         return card
 
     def card(self, interrupted: str = "") -> Scorecard:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-START = 16.0
+START = 16.0  # or a quarter of the ceiling, where that is more
 _BACK_OFF = 0.7  # of the capacity is kept when the deployment says it is too much
 _COOLDOWN = 1.0  # seconds in which further refusals are the echo of the same overload
 _BUSY = 0.8  # of the capacity must be in use before more is allowed
@@ -24,7 +24,7 @@ class Limiter:
         self, ceiling: int, *, per_minute: float | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.ceiling = ceiling
-        self.capacity = min(START, float(ceiling))
+        self.capacity = min(max(START, ceiling / 4), float(ceiling))
         self.used = 0
         self._slow_start = True
         self._cooled_at = 0.0

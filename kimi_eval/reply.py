@@ -22,14 +22,19 @@ class Frame:
     Not a dataclass: a long answer has tens of thousands of them, and most are never looked into.
     """
 
-    __slots__ = ("_choices", "_deltas", "data", "index", "seconds")
+    __slots__ = ("_choices", "_deltas", "_reply", "data", "index")
     _choices: list[dict[str, Any]]
     _deltas: list[dict[str, Any]]
 
-    def __init__(self, index: int, seconds: float, data: dict[str, Any]) -> None:
+    def __init__(self, index: int, data: dict[str, Any], reply: Reply) -> None:
         self.index = index
-        self.seconds = seconds
         self.data = data
+        self._reply = reply
+
+    @property
+    def seconds(self) -> float:
+        """When the last byte of its event arrived."""
+        return self._reply.events[self.index].seconds
 
     @property
     def where(self) -> str:
@@ -159,43 +164,43 @@ class Reply:
     # --- the stream -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _read(self) -> tuple[list[sse.Event], bytes]:
-        return sse.read(self.exchange.chunks) if self.is_stream else ([], b"")
+    def _split(self) -> tuple[list[bytes], bytes]:
+        return sse.split(self.exchange.raw) if self.is_stream else ([], b"")
 
-    @property
+    @cached_property
     def events(self) -> list[sse.Event]:
         """Every complete event of the stream."""
-        return self._read[0]
+        return sse.timed(self.exchange.chunks) if self.is_stream else []
 
     @property
     def unfinished(self) -> bytes:
         """Bytes after the last blank line of the stream."""
-        return self._read[1]
+        return self._split[1]
 
     @cached_property
     def frames(self) -> list[Frame]:
         """The events that are JSON objects, in order of arrival, up to the terminator."""
         frames: list[Frame] = []
         keep, loads = frames.append, orjson.loads
-        for index, event in enumerate(self.events):
-            raw = event.raw
+        for index, raw in enumerate(self._split[0]):
             try:
-                parsed = loads(raw[6:] if raw[:6] == b"data: " else event.data or b"")
+                parsed = loads(raw[6:])  # after `data: `, which is how nearly every event begins
             except ValueError:
+                event = sse.Event(0.0, raw)
                 if event.is_done:
                     break
-                try:  # several data lines
-                    parsed = loads(event.data or b"")
-                except ValueError:
-                    continue
+                parsed = _json(event.data)
+            else:
+                if raw[:6] != b"data: ":
+                    parsed = _json(sse.Event(0.0, raw).data)
             if isinstance(parsed, dict):
-                keep(Frame(index, event.seconds, parsed))
+                keep(Frame(index, parsed, self))
         return frames
 
     @property
     def done(self) -> bool:
         """Whether ``[DONE]`` arrived."""
-        return any(event.is_done for event in self.events)
+        return any(len(raw) < 32 and sse.Event(0.0, raw).is_done for raw in self._split[0])
 
     def choices(self, index: int = 0) -> list[tuple[Frame, dict[str, Any]]]:
         """The stream's choices with that index, each with its frame. A missing index counts as 0."""
@@ -303,7 +308,7 @@ class Reply:
             return [("usage", usage)] if isinstance(usage, dict) else []
         found = []
         for frame in self.frames:
-            if b'"usage"' not in self.events[frame.index].raw:  # a long answer has thousands of frames without
+            if b'"usage"' not in self._split[0][frame.index]:  # a long answer has thousands of frames without
                 continue
             for position, choice in enumerate(frame.choices):
                 if isinstance(choice.get("usage"), dict) and choice["usage"]:
@@ -369,6 +374,13 @@ class Reply:
                 for call in self.calls
             ]
         return message
+
+
+def _json(data: bytes | None) -> Any:
+    try:
+        return orjson.loads(data or b"")
+    except ValueError:
+        return None
 
 
 def _count(value: object) -> int | None:

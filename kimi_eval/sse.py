@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 DONE = b"[DONE]"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -60,32 +61,51 @@ class Event:
         return values
 
 
-def read(chunks: Sequence[tuple[float, bytes]]) -> tuple[list[Event], bytes]:
-    """All complete events of a response body, and the bytes after the last blank line.
+def split(raw: bytes) -> tuple[list[bytes], bytes]:
+    """The complete events of a response body as bytes, and the bytes after the last blank line.
 
-    ``chunks`` are the reads of the body as (seconds, bytes). An unfinished event is not an event: it is returned as
-    the rest, for the caller to report.
+    An unfinished event is not an event: it is the rest, for the caller to report.
     """
-    raw = b"".join(data for _, data in chunks)
-    if b"\r" in raw:
-        blocks, rest = _blocks_with_carriage_returns(raw)
-    else:
+    if _is_plain(raw):
         *whole, rest = raw.split(b"\n\n")
-        blocks, rest = [(block, len(block) + 2) for block in whole], rest.lstrip(b"\n")
+        return whole, rest
+    blocks, rest = _blocks(raw)
+    return [block for block, _ in blocks if block], rest
+
+
+def timed(chunks: Sequence[tuple[float, bytes]]) -> list[Event]:
+    """The events of `split` with the time at which the last byte of each arrived.
+
+    ``chunks`` are the reads of the body as (seconds, bytes).
+    """
     events: list[Event] = []
-    keep = events.append
     ends = iter(_ends(chunks))
     chunk_end, seconds = next(ends, (0, 0.0))
-    end = 0
-    for block, length in blocks:
-        end += length
+    for block, end in _blocks(b"".join(data for _, data in chunks))[0]:
         while chunk_end < end:
             chunk_end, seconds = next(ends)
-        if block[:1] == b"\n":
-            block = block.lstrip(b"\n")
         if block:
-            keep(Event(seconds, block))
-    return events, rest
+            events.append(Event(seconds, block))
+    return events
+
+
+def _is_plain(raw: bytes) -> bool:
+    """Whether every event ends in exactly one LF LF, so that splitting there is all there is to do."""
+    return b"\r" not in raw and b"\n\n\n" not in raw and raw[:1] != b"\n"
+
+
+def _blocks(raw: bytes) -> tuple[list[tuple[bytes, int]], bytes]:
+    """Pairs of (bytes between blank lines, offset after the blank line), and the unfinished tail."""
+    if not _is_plain(raw):
+        blocks, start = [], 0
+        for blank in _BLANK_LINE.finditer(raw):
+            if blank.group() == b"\r\n":  # one line end, not two
+                continue
+            blocks.append((raw[start : blank.start()].strip(b"\r\n"), blank.end()))
+            start = blank.end()
+        return blocks, raw[start:].strip(b"\r\n")
+    *whole, rest = raw.split(b"\n\n")
+    return list(zip(whole, accumulate(len(block) + 2 for block in whole), strict=True)), rest
 
 
 def _ends(chunks: Iterable[tuple[float, bytes]]) -> Iterable[tuple[int, float]]:
@@ -94,14 +114,3 @@ def _ends(chunks: Iterable[tuple[float, bytes]]) -> Iterable[tuple[int, float]]:
     for seconds, data in chunks:
         offset += len(data)
         yield offset, seconds
-
-
-def _blocks_with_carriage_returns(raw: bytes) -> tuple[list[tuple[bytes, int]], bytes]:
-    """Pairs of (bytes between blank lines, their length with the blank line), and the unfinished tail."""
-    blocks, start = [], 0
-    for blank in _BLANK_LINE.finditer(raw):
-        if blank.group() == b"\r\n":  # one line end, not two
-            continue
-        blocks.append((raw[start : blank.start()], blank.end() - start))
-        start = blank.end()
-    return blocks, raw[start:].strip(b"\r\n")

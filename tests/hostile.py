@@ -27,8 +27,9 @@ COMPLETION = {
 
 def reply(body: bytes, *, status: str = "200 OK", kind: str = "application/json", more: str = "") -> bytes:
     """The bytes of a whole HTTP reply."""
-    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
-    return head.encode() + body
+    # Closed each time: a client that used the connection again just as we close it would see a fault that is not meant.
+    head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}Connection: close\r\n{more}\r\n".encode() + body
 
 
 def fixed(data: bytes) -> Behaviour:

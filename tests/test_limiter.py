@@ -50,7 +50,7 @@ def test_a_waiter_that_is_cancelled_takes_no_slot_with_it() -> None:
 
 
 def test_it_starts_slowly_grows_while_used_and_never_passes_the_ceiling() -> None:
-    limiter = Limiter(100)
+    limiter = Limiter(60)
     assert limiter.capacity == START
 
     limiter.used = 1
@@ -61,12 +61,14 @@ def test_it_starts_slowly_grows_while_used_and_never_passes_the_ceiling() -> Non
         limiter.used = int(limiter.capacity)
         limiter.went_well()
 
-    assert limiter.capacity == 100
+    assert limiter.capacity == 60
+    assert Limiter(200).capacity == 50
+    assert Limiter(4).capacity == 4
 
 
 def test_a_wave_of_refusals_counts_once() -> None:
     now = 10.0
-    limiter = Limiter(100, clock=lambda: now)
+    limiter = Limiter(60, clock=lambda: now)
     for _ in range(20):
         limiter.too_much()
 
