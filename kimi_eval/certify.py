@@ -8,10 +8,11 @@ import json
 import os
 import secrets
 import statistics
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,6 +31,7 @@ from kimi_eval.transcript import load
 from kimi_eval.verdict import Verdict
 from kimi_eval.wire import Wire
 
+Beside = Callable[[Runner], AbstractAsyncContextManager[None]]
 PLAN_SCHEMA = "kimi-eval/plan/1"
 _TRUSTED_LAG = 0.1  # of the median time to first byte; above it our own client may have made the delay (DESIGN §7)
 
@@ -104,12 +106,16 @@ class Certification:
             async with self.runner.connected():
                 yield self.runner
 
-    async def run(self) -> Scorecard:
-        """The whole job. Cancellation leaves a card of what was measured before it is raised again."""
+    async def run(self, beside: Beside | None = None) -> Scorecard:
+        """The whole job. Cancellation leaves a card of what was measured before it is raised again.
+
+        ``beside`` is entered with the connected runner and lasts as long as it asks: a progress line, for instance.
+        """
         async with self.start() as runner:
             try:
-                await runner.run(self.selection)
-            except (asyncio.CancelledError, KeyboardInterrupt):
+                async with beside(runner) if beside else contextlib.nullcontext():
+                    await runner.run(self.selection)
+            except asyncio.CancelledError:
                 self.finish("interrupted")
                 raise
         return self.finish()
@@ -117,10 +123,10 @@ class Certification:
     def finish(self, interrupted: str = "") -> Scorecard:
         """Folds what was reached into the card and writes every file of the run folder."""
         card = self.card(interrupted or self.runner.stopped)
-        closing = threading.Thread(target=self.journal.close)  # waits for the disk while the card is rendered
-        closing.start()
-        write(card, self.order.folder)
-        closing.join()
+        with ThreadPoolExecutor(1) as disk:  # waits for the disk while the card is rendered
+            closing = disk.submit(self.journal.close)
+            write(card, self.order.folder)
+        closing.result()
         return card
 
     def card(self, interrupted: str = "") -> Scorecard:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kimi_eval.catalog import Catalog
     from kimi_eval.certify import Order
     from kimi_eval.deployment import Deployment
+    from kimi_eval.runner import Runner
     from kimi_eval.scorecard import Scorecard
 
 _TIERS = ("smoke", "quick", "standard", "full")
@@ -229,6 +230,8 @@ def _command(given: dict[str, Any]) -> str:
     for name in ("at", "model", "profile", "tier", "effort", "seed", "fault", "variant"):
         if given[name] and given[name] != defaults.get(name):
             words += [f"--{name}", given[name]]
+    if given["accuracy"] != 1.0:
+        words += ["--accuracy", f"{given['accuracy']:g}"]
     for glob in given["suites"]:
         words += ["--suite", f"'{glob}'" if set(glob) & set("*[?") else glob]
     return " ".join(words)
@@ -244,6 +247,10 @@ def _run(order: Order) -> Scorecard:
     progress = Progress(len(selection))
     certification = Certification(order, progress.reached, selection)
 
+    def beside(runner: Runner) -> contextlib.AbstractAsyncContextManager[None]:
+        _announce(certification)
+        return progress.shown(runner)
+
     async def measured() -> Scorecard:
         import signal
 
@@ -251,15 +258,7 @@ def _run(order: Order) -> Scorecard:
         assert main is not None
         with contextlib.suppress(NotImplementedError):  # not on Windows
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, main.cancel)
-        async with certification.start() as runner:
-            _announce(certification)
-            try:
-                async with progress.shown(runner):
-                    await runner.run(selection)
-            except asyncio.CancelledError:
-                certification.finish("interrupted")
-                raise
-        return certification.finish()
+        return await certification.run(beside)
 
     try:
         return asyncio.run(measured())

@@ -81,6 +81,8 @@ class Journal:
     def close(self) -> None:
         """Gives every exchange a file of its own and removes the journal."""
         with self._lock:
+            if self._file.closed:
+                return
             with self._path.open("rb") as journal:
                 for id, (start, end) in self._places.items():
                     journal.seek(start)

@@ -249,18 +249,18 @@ class Engine:
     async def _work(self, ready: Future[None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        self._steps: asyncio.Queue[str | None] = asyncio.Queue()
         try:
             async with self.certification.start() as runner:
                 ready.set_result(None)
                 try:
                     if self.serial:
-                        await self._steps.get()
+                        await asyncio.Event().wait()  # the main thread judges, and writes the card when it stops
                     else:
                         await runner.run(self.selection)
                         self.card = self.certification.finish()
                 except asyncio.CancelledError:
-                    self.card = self.certification.finish("interrupted")
+                    if not self.serial:
+                        self.card = self.certification.finish("interrupted")
         except BaseException as trouble:
             if not ready.done():
                 ready.set_exception(trouble)
@@ -298,7 +298,6 @@ class Engine:
                 else:
                     runner.fold_invariants({name for name, _ in self.selection})
 
-        runner.forget_loop()
         asyncio.run(judged())
 
     def stop(self) -> None:

@@ -147,7 +147,7 @@ class Runner:
         self.limiter = Limiter(ceiling, per_minute=deployment.limits.requests_per_minute)
         self.wire: Wire
         self.stopped = ""
-        self.first_bytes: list[float] = []  # seconds, of the first thousand streams
+        self.first_bytes: list[float] = []  # seconds, of the first thousand replies
         self._occurrences: Counter[tuple[str, str]] = Counter()
         self._shared: dict[str, asyncio.Future[Reply]] = {}
         self._started = time.monotonic()
@@ -165,6 +165,7 @@ class Runner:
                 finally:
                     for asked in self._shared.values():
                         asked.cancel()
+                    self._shared.clear()  # bound to this event loop
 
     async def run(self, claims: Sequence[tuple[str, Check | Invariant | Task]]) -> list[Verdict]:
         """Asks every selected claim: the crowd at once, then those that want to be alone, then the invariants."""
@@ -187,10 +188,6 @@ class Runner:
         for verdict in self.invariants.verdicts():
             if verdict.id in wanted and verdict.id not in given:
                 self._reached(verdict)
-
-    def forget_loop(self) -> None:
-        """Drops what is bound to an event loop that is gone, so that the next claim may run in another."""
-        self._shared.clear()
 
     def _reached(self, verdict: Verdict) -> Verdict:
         self.verdicts.append(verdict)

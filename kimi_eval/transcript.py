@@ -164,15 +164,6 @@ def decode(data: bytes) -> Exchange:
     )
 
 
-def save(exchange: Exchange, folder: Path) -> Path:
-    """Writes the exchange into the folder so that a reader sees the whole file or none. Raises OSError."""
-    target = folder / f"{exchange.id}.gz"
-    scratch = folder / f".{exchange.id}.tmp"
-    scratch.write_bytes(encode(exchange))
-    scratch.replace(target)
-    return target
-
-
 def load(path: Path) -> Exchange:
     """Reads one exchange. Raises OSError, or ValueError naming the file when it is damaged."""
     try:

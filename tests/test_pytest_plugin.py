@@ -128,6 +128,9 @@ def test_serial_gives_the_same_verdicts(tmp_path: Path) -> None:
     serial = run(*chosen, "--serial", f"--out={tmp_path / 'serial'}")
 
     assert serial.returncode == 0, serial.stdout
+    assert "Exception" not in serial.stdout + serial.stderr
+    assert json.loads((tmp_path / "serial" / "scorecard.json").read_text())["run"]["interrupted"] == ""
+    assert list((tmp_path / "serial" / "exchanges").glob("*.gz"))
     assert verdicts(tmp_path / "serial") == verdicts(tmp_path / "ahead")
 
 

@@ -109,6 +109,16 @@ def test_a_journal_that_was_cut_keeps_every_whole_exchange(lost: int, tmp_path: 
     assert Journal(tmp_path).get(everything[-1].id) == everything[-1]
 
 
+def test_a_journal_may_be_closed_twice_and_takes_nothing_afterwards(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.add(made(1))
+    journal.close()
+    journal.close()
+    journal.add(made(2))
+
+    assert [path.name for path in tmp_path.iterdir()] == [f"{made(1).id}.gz"]
+
+
 def test_a_later_exchange_takes_the_place_of_an_earlier(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     first, second = made(1), made(1, size=50)

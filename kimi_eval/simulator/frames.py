@@ -88,6 +88,11 @@ class Framer:
             position += size
 
 
+def choices_of(value: Any) -> list[dict[str, Any]]:
+    """Every choice of a whole reply, or of all frames of a stream: what a fault of both lanes bends."""
+    return [choice for part in (value if isinstance(value, list) else [value]) for choice in part["choices"]]
+
+
 def encoded(frames: list[Any]) -> list[bytes]:
     """The frames as server-sent events and the terminator; bytes among the frames pass as they are."""
     events = [frame if isinstance(frame, bytes) else b"data: " + orjson.dumps(frame) + b"\n\n" for frame in frames]

@@ -24,7 +24,7 @@ SMALL_TALK = [user("Hi, how are you today?")]
 async def required_forces_a_call(chat: Chat) -> None:
     reply = await chat.answer(SMALL_TALK, tools=[WEATHER], tool_choice="required", may_be_cut=True)
 
-    if reply.finish_reason == "length" and not reply.text.strip() and not reply.calls and len(reply.text) < 64:
+    if reply.finish_reason == "length" and not reply.text and not reply.calls:
         raise Inconclusive("the ceiling fell into the reasoning")
     expect(len(reply.calls), "number of tool calls").at_least(1)
     expect(reply.finish_reason, "finish_reason").equals("tool_calls")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kimi_eval.fault import fault
+from kimi_eval.simulator.frames import choices_of
 from kimi_eval.simulator.request import Request
 
 Frames = list[dict[str, Any]]
@@ -12,7 +13,7 @@ Frames = list[dict[str, Any]]
 
 def deltas(frames: Frames) -> list[dict[str, Any]]:
     """Every delta of the stream."""
-    return [choice["delta"] for frame in frames for choice in frame["choices"]]
+    return [choice["delta"] for choice in choices_of(frames)]
 
 
 @fault(

@@ -7,6 +7,7 @@ from typing import Any
 
 from kimi_eval.fault import fault
 from kimi_eval.simulator.answer import Answer
+from kimi_eval.simulator.frames import choices_of
 from kimi_eval.simulator.request import Request
 
 
@@ -70,11 +71,10 @@ def answer_lands_in_reasoning(request: Request, answer: Answer) -> Answer:
     ],
 )
 def reasoning_is_renamed(request: Request, value: Any) -> Any:
-    for part in value if isinstance(value, list) else [value]:
-        for choice in part["choices"]:
-            holder = choice.get("delta", choice.get("message"))
-            if "reasoning_content" in holder:
-                holder["reasoning"] = holder.pop("reasoning_content")
+    for choice in choices_of(value):
+        holder: dict[str, Any] = choice["delta"] if "delta" in choice else choice["message"]
+        if "reasoning_content" in holder:
+            holder["reasoning"] = holder.pop("reasoning_content")
     return value
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from kimi_eval.fault import fault
 from kimi_eval.simulator.answer import Answer, Call
+from kimi_eval.simulator.frames import choices_of
 from kimi_eval.simulator.request import Request
 
 Frames = list[dict[str, Any]]
@@ -19,7 +20,7 @@ def native(call: Call, index: int = 1) -> str:
 
 def pieces(frames: Frames) -> list[dict[str, Any]]:
     """Every piece of every call."""
-    return [piece for frame in frames for choice in frame["choices"] for piece in choice["delta"].get("tool_calls", [])]
+    return [piece for choice in choices_of(frames) for piece in choice["delta"].get("tool_calls", [])]
 
 
 @fault(

@@ -6,6 +6,7 @@ from typing import Any
 
 from kimi_eval.fault import fault
 from kimi_eval.simulator.answer import Answer
+from kimi_eval.simulator.frames import choices_of
 from kimi_eval.simulator.request import Request
 
 Usage = dict[str, Any]
@@ -182,9 +183,8 @@ def prompt_tokens_are_constant(request: Request, usage: Usage) -> Usage:
     noticed_by=["protocol/parameters/logprobs_are_sound"],
 )
 def logprobs_are_dropped(request: Request, value: Any) -> Any:
-    for part in value if isinstance(value, list) else [value]:
-        for choice in part["choices"]:
-            choice.pop("logprobs", None)
+    for choice in choices_of(value):
+        choice.pop("logprobs", None)
     return value
 
 
@@ -196,10 +196,9 @@ def logprobs_are_dropped(request: Request, value: Any) -> Any:
     noticed_by=["protocol/parameters/logprobs_are_sound"],
 )
 def a_logprob_is_positive(request: Request, value: Any) -> Any:
-    for part in value if isinstance(value, list) else [value]:
-        for choice in part["choices"]:
-            for entry in (choice.get("logprobs") or {}).get("content", []):
-                entry["logprob"] = 0.25
+    for choice in choices_of(value):
+        for entry in (choice.get("logprobs") or {}).get("content", []):
+            entry["logprob"] = 0.25
     return value
 
 
@@ -211,10 +210,9 @@ def a_logprob_is_positive(request: Request, value: Any) -> Any:
     noticed_by=["protocol/parameters/logprobs_are_sound"],
 )
 def logprob_bytes_are_wrong(request: Request, value: Any) -> Any:
-    for part in value if isinstance(value, list) else [value]:
-        for choice in part["choices"]:
-            for entry in (choice.get("logprobs") or {}).get("content", []):
-                entry["bytes"] = [63]
+    for choice in choices_of(value):
+        for entry in (choice.get("logprobs") or {}).get("content", []):
+            entry["bytes"] = [63]
     return value
 
 
